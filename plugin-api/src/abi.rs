@@ -1,0 +1,27 @@
+//! The boundary itself, readable from top to bottom like a header.
+//!
+//! Everything that crosses is C-shaped: `#[repr(C)]`, tags as `u32`, no Rust enum, reference,
+//! `bool` or niche. What may grow stands behind a prefix pointer (a `…_Ref`), whose reader asks
+//! whether a field is there. The names of fields and parameters are part of the ABI: the layout
+//! check compares them.
+//!
+//! Each function ends with how it is called, in brackets:
+//! *any thread*: not bound to one; *concurrent*: several threads at once;
+//! *must not block*: answers at once or through a future.
+#![expect(unsafe_code, reason = "this is the boundary: pointers, lent and owned, stop here")]
+
+pub mod agent;
+pub mod call;
+pub mod entry;
+pub mod future;
+pub mod host;
+pub mod listener;
+pub mod next;
+pub mod process;
+pub mod root;
+pub mod seam;
+pub mod tool;
+pub mod value;
+
+/// A table with the header that makes it a prefix table: which of its fields are there.
+pub use abi_stable::prefix_type::WithMetadata as Prefixed;

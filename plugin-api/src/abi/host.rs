@@ -1,0 +1,202 @@
+//! What the host does for plugins: the table of functions, and the handle authors get.
+
+use std::time::Duration;
+use std::{error, fmt};
+
+use abi_stable::StableAbi;
+
+use super::future::{Out, Reply, SeamFuture};
+use super::listener::Noted;
+use super::process::{Command, ProcessExit, ProcessOutput, ProcessSpecRef};
+use super::value::{Buf, Status, Str};
+use crate::message::Message;
+
+/// The host's functions. They live as long as the process. `instance` is the one of
+/// [`CreateArgs`](super::root::CreateArgs): what it started ends with it.
+///
+/// A function that takes a `future` answers [`Status::PENDING`] or [`Status::FAULT`].
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = HostTableRef, prefix_fields = HostTablePrefix)))]
+pub struct HostTable {
+    /// Writes a line to the host's log. `level` is 1 for errors to 5 for traces.
+    /// [any thread, concurrent, must not block]
+    pub log: unsafe extern "C" fn(instance: u64, level: u32, target: Str, message: Str),
+    /// The highest level that anybody reads; 0 for none. [any thread, concurrent, must not block]
+    pub max_level: unsafe extern "C" fn() -> u32,
+    /// 1 when the signal has fired. A signal that is gone counts as fired.
+    /// [any thread, concurrent, must not block]
+    pub has_fired: unsafe extern "C" fn(signal: u64) -> u32,
+    /// A future that is ready when the signal has fired. [any thread, concurrent, must not block]
+    pub fired: unsafe extern "C" fn(
+        instance: u64,
+        signal: u64,
+        future: *mut SeamFuture<Noted>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// A future that is ready after `millis` milliseconds. [any thread, concurrent, must not block]
+    pub sleep: unsafe extern "C" fn(
+        instance: u64,
+        millis: u64,
+        future: *mut SeamFuture<Noted>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// Puts a message (JSON) into an agent's inbox: `target` 1 for a turn of its own, 2 for the
+    /// next step; `wake` 1 to wake the agent. [any thread, concurrent, must not block]
+    pub send: unsafe extern "C" fn(
+        instance: u64,
+        agent: u64,
+        target: u32,
+        wake: u32,
+        message: Str,
+        future: *mut SeamFuture<Noted>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// Runs a process in a process group of its own. Dropping the future, and the signal in
+    /// `spec`, kill the group. [any thread, concurrent, must not block]
+    #[sabi(last_prefix_field)]
+    pub process: unsafe extern "C" fn(
+        instance: u64,
+        spec: ProcessSpecRef,
+        future: *mut SeamFuture<ProcessExit>,
+        fault: *mut Buf,
+    ) -> Status,
+}
+
+/// The host, as a plugin reaches it. May be kept and used on any thread; what it starts ends with
+/// the instance it was given to.
+#[derive(Clone, Copy)]
+pub struct Host {
+    table: HostTableRef,
+    instance: u64,
+}
+
+/// The host could not do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostError {
+    message: String,
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl error::Error for HostError {}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("instance", &self.instance).finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// The handle for the instance with this number.
+    ///
+    /// # Safety
+    /// `table` came from the host that numbered the instance.
+    pub unsafe fn new(table: HostTableRef, instance: u64) -> Self {
+        Self { table, instance }
+    }
+
+    /// Waits for at least `time`, in whole milliseconds.
+    ///
+    /// # Errors
+    /// When the instance has been retired.
+    pub async fn sleep(&self, time: Duration) -> Result<(), HostError> {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let slept = ask(|future, fault| {
+            // SAFETY: the host's function, with places to write to.
+            unsafe { self.table.sleep()(self.instance, millis, future, fault) }
+        });
+        slept.answer().await.map(drop)
+    }
+
+    /// Runs a command to its end.
+    ///
+    /// Dropping the future kills the command's whole process group, and so does the signal of
+    /// the [`Run`](crate::Run) given to [`Command::killed_with`].
+    ///
+    /// # Errors
+    /// When the command cannot be started; how it ended is not an error.
+    pub async fn process(&self, command: &Command) -> Result<ProcessOutput, HostError> {
+        let ended = command.with_spec(|spec| {
+            ask(|future, fault| {
+                // SAFETY: the host's function, with places to write to; it copies the spec.
+                unsafe { self.table.process()(self.instance, spec, future, fault) }
+            })
+        });
+        ended.answer().await.map(ProcessOutput::from)
+    }
+
+    /// Writes a line to the host's log; `level` is 1 for errors to 5 for traces.
+    pub(crate) fn log(&self, level: u32, target: &str, message: &str) {
+        // SAFETY: the host's function; it copies the texts.
+        unsafe { self.table.log()(self.instance, level, Str::lend(target), Str::lend(message)) }
+    }
+
+    /// The highest level that anybody reads.
+    pub(crate) fn max_level(&self) -> u32 {
+        // SAFETY: the host's function.
+        unsafe { self.table.max_level()() }
+    }
+
+    pub(super) fn has_fired(&self, signal: u64) -> bool {
+        // SAFETY: the host's function.
+        unsafe { self.table.has_fired()(signal) != 0 }
+    }
+
+    pub(super) async fn fired(&self, signal: u64) {
+        let fired = ask(|future, fault| {
+            // SAFETY: the host's function, with places to write to.
+            unsafe { self.table.fired()(self.instance, signal, future, fault) }
+        });
+        // A host that cannot say any more has nothing left to cancel.
+        let _ = fired.answer().await;
+    }
+
+    pub(super) async fn send(
+        &self,
+        agent: u64,
+        target: u32,
+        wake: bool,
+        message: &Message,
+    ) -> Result<(), HostError> {
+        let message = serde_json::to_string(message).expect("messages always serialise");
+        let sent = ask(|future, fault| {
+            let (instance, wake, message) = (self.instance, u32::from(wake), Str::lend(&message));
+            // SAFETY: the host's function, with places to write to; it copies the message.
+            unsafe { self.table.send()(instance, agent, target, wake, message, future, fault) }
+        });
+        sent.answer().await.map(drop)
+    }
+}
+
+/// A question put to the host: its future, or the answer where it came at once.
+struct Asked<D: Out> {
+    future: SeamFuture<D>,
+    at_once: Option<Reply<D>>,
+}
+
+fn ask<D: Out>(call: impl FnOnce(*mut SeamFuture<D>, *mut Buf) -> Status) -> Asked<D> {
+    let mut future = SeamFuture::EMPTY;
+    let mut fault = Buf::EMPTY;
+    let status = call(&raw mut future, &raw mut fault);
+    let at_once = (status != Status::PENDING).then(|| Reply::from_parts(status, D::EMPTY, &fault));
+    Asked { future, at_once }
+}
+
+impl<D: Out> Asked<D> {
+    async fn answer(self) -> Result<D, HostError> {
+        let reply = match self.at_once {
+            Some(reply) => reply,
+            None => self.future.await,
+        };
+        match reply {
+            Reply::Ready(answer) => Ok(answer),
+            Reply::Next => Err(HostError { message: "the host gave no answer".into() }),
+            Reply::Fault(message) | Reply::Protocol(message) => Err(HostError { message }),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Tools as they cross, the context a tool's body runs in, and how an author's tool becomes one.
+
+use std::fmt;
+
+use abi_stable::StableAbi;
+use abi_stable::prefix_type::WithMetadata;
+
+use super::call::{CallTableRef, ToolCall};
+use super::future::{Out, Reply, SeamFuture, guard};
+use super::host::{Host, HostError};
+use super::process::{Command, ProcessOutput};
+use super::value::{Buf, Status, Str};
+use crate::message::Message;
+use crate::outcome::ToolOutcome;
+use crate::tool::{Tool, ToolSpec};
+
+/// A tool of a plugin. Everything in it is valid until `release`.
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = ToolEntryRef, prefix_fields = ToolEntryPrefix)))]
+pub struct ToolEntry {
+    /// The plugin's, for the functions below.
+    pub state: *const (),
+    /// The name models call it by.
+    pub name: Str,
+    /// What models are told of it.
+    pub description: Str,
+    /// The JSON Schema of its arguments.
+    pub parameters: Str,
+    /// The JSON Schema of its value.
+    pub output: Str,
+    /// The time it gives itself, in milliseconds; 0 for no limit.
+    pub budget_ms: u64,
+    /// Runs the body: a success with a value, or a failure. What `run` lends is valid until the
+    /// answer, or until the future was dropped. [any thread, concurrent, must not block]
+    pub execute: unsafe extern "C" fn(
+        state: *const (),
+        run: RunTableRef,
+        out: *mut ToolOutcome,
+        future: *mut SeamFuture<ToolOutcome>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// What the model is shown of a value: a JSON list of blocks, or [`Status::NEXT`] for the
+    /// host's own way. [any thread, concurrent, must not block]
+    pub render: unsafe extern "C" fn(
+        state: *const (),
+        call: CallTableRef,
+        value: Str,
+        out: *mut Json,
+        fault: *mut Buf,
+    ) -> Status,
+    /// The host will not use the tool again. Called once. [any thread]
+    #[sabi(last_prefix_field)]
+    pub release: unsafe extern "C" fn(state: *const ()),
+}
+
+/// One JSON text, answered.
+#[repr(C)]
+#[derive(StableAbi, Debug)]
+pub struct Json {
+    /// 1 where there is a text.
+    pub given: u32,
+    /// None yet.
+    pub flags: u32,
+    /// The text.
+    pub text: Buf,
+}
+
+impl Out for Json {
+    const EMPTY: Self = Self { given: 0, flags: 0, text: Buf::EMPTY };
+
+    fn is_empty(&self) -> bool {
+        self.given == 0
+    }
+}
+
+/// Where a plugin puts its tools. Lent for the call that lists them.
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = ToolSinkRef, prefix_fields = ToolSinkPrefix)))]
+pub struct ToolSink {
+    /// The host's.
+    pub state: *const (),
+    /// Takes a tool over. [during the call that lists tools]
+    #[sabi(last_prefix_field)]
+    pub add: unsafe extern "C" fn(state: *const (), tool: ToolEntryRef),
+}
+
+/// What a tool's body runs in. Lent for one run of the body.
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = RunTableRef, prefix_fields = RunTablePrefix)))]
+pub struct RunTable {
+    /// The call.
+    pub call: CallTableRef,
+    /// The host's, for the functions below.
+    pub state: *const (),
+    /// The signal that tells the body to end: the caller's, or a deadline set around it.
+    /// [any thread, concurrent, must not block]
+    pub signal: unsafe extern "C" fn(state: *const ()) -> u64,
+    /// Adds a message (JSON) for the model, entering at the next step; kept even if the body
+    /// fails. [any thread, concurrent, must not block]
+    pub defer_context:
+        unsafe extern "C" fn(state: *const (), message: Str, fault: *mut Buf) -> Status,
+    /// The turn is over if this call succeeds. [any thread, concurrent, must not block]
+    #[sabi(last_prefix_field)]
+    pub conclude_turn: unsafe extern "C" fn(state: *const ()),
+}
+
+/// What a tool's body runs in. Lent: it cannot be kept.
+pub struct Run {
+    table: RunTableRef,
+    call: ToolCall,
+    host: Host,
+}
+
+// SAFETY: the functions of the table may be called on any thread, by several at once.
+unsafe impl Send for Run {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Run {}
+
+impl Run {
+    /// The view of a lent table.
+    ///
+    /// # Safety
+    /// The host lends `table` for as long as the value returned lives.
+    pub unsafe fn lent(table: RunTableRef, host: Host) -> Self {
+        // SAFETY: the call is lent along with the table.
+        let call = unsafe { ToolCall::lent(table.call()) };
+        Self { table, call, host }
+    }
+
+    /// The call that is run.
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+
+    /// Whether the body should end: the caller gave up, or a deadline passed.
+    pub fn is_cancelled(&self) -> bool {
+        self.host.has_fired(self.signal())
+    }
+
+    /// Waits until the body should end. The host never abandons a body: it waits for it.
+    pub async fn cancelled(&self) {
+        self.host.fired(self.signal()).await;
+    }
+
+    /// Runs a command to its end, killed with its process group when the call is cancelled.
+    ///
+    /// # Errors
+    /// When the command cannot be started; how it ended is not an error.
+    pub async fn process(&self, command: Command) -> Result<ProcessOutput, HostError> {
+        self.host.process(&command.killed_with(self)).await
+    }
+
+    /// Adds a message for the model, entering at the next step. It is kept even if the body
+    /// fails; a policy that blocks the result drops it.
+    pub fn defer_context(&self, message: &Message) {
+        let message = serde_json::to_string(message).expect("messages always serialise");
+        let mut fault = Buf::EMPTY;
+        // SAFETY: the table is lent, and the host copies the message.
+        let status = unsafe {
+            self.table.defer_context()(self.table.state(), Str::lend(&message), &raw mut fault)
+        };
+        debug_assert_eq!(status, Status::READY, "the host takes every message: {fault:?}");
+    }
+
+    /// Ends the turn if this call succeeds.
+    pub fn conclude_turn(&self) {
+        // SAFETY: the table is lent.
+        unsafe { self.table.conclude_turn()(self.table.state()) }
+    }
+
+    pub(super) fn signal(&self) -> u64 {
+        // SAFETY: the table is lent.
+        unsafe { self.table.signal()(self.table.state()) }
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+/// The tools a plugin offers, as it lists them.
+pub struct Tools {
+    sink: ToolSinkRef,
+    host: Host,
+}
+
+impl Tools {
+    /// The view of a lent sink.
+    ///
+    /// # Safety
+    /// The host lends `sink` for as long as the value returned lives.
+    pub unsafe fn lent(sink: ToolSinkRef, host: Host) -> Self {
+        Self { sink, host }
+    }
+
+    /// Offers `tool`.
+    pub fn add<T: Tool>(&mut self, tool: T) {
+        let entry = Offered::entry(tool, self.host);
+        // SAFETY: the sink is lent, and `entry` is valid until its `release`.
+        unsafe { self.sink.add()(self.sink.state(), entry) }
+    }
+}
+
+impl fmt::Debug for Tools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tools").finish_non_exhaustive()
+    }
+}
+
+/// A tool that was offered: the author's, what its entry lends, and the entry.
+struct Offered<T> {
+    tool: T,
+    spec: ToolSpec,
+    schemas: [String; 2],
+    host: Host,
+    entry: Option<WithMetadata<ToolEntry>>,
+}
+
+impl<T: Tool> Offered<T> {
+    /// Moves `tool` to the heap, where it stays until the entry's `release`.
+    fn entry(tool: T, host: Host) -> ToolEntryRef {
+        let spec = tool.spec();
+        let schemas = [spec.parameters.to_string(), spec.output.to_string()];
+        let offered = Box::into_raw(Box::new(Self { tool, spec, schemas, host, entry: None }));
+        // SAFETY: just made, and nobody else has it yet.
+        let this = unsafe { &mut *offered };
+        let entry = ToolEntry {
+            state: offered.cast_const().cast(),
+            name: Str::lend(&this.spec.name),
+            description: Str::lend(&this.spec.description),
+            parameters: Str::lend(&this.schemas[0]),
+            output: Str::lend(&this.schemas[1]),
+            budget_ms: this
+                .spec
+                .budget
+                .map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX).max(1)),
+            execute: Self::execute,
+            render: Self::render,
+            release: Self::release,
+        };
+        let entry = this.entry.insert(WithMetadata::new(entry));
+        // SAFETY: the entry stays on the heap until `release`, after which the host has no use
+        // for it.
+        ToolEntryRef(unsafe { entry.as_prefix() })
+    }
+
+    unsafe extern "C" fn execute(
+        state: *const (),
+        run: RunTableRef,
+        _out: *mut ToolOutcome,
+        future: *mut SeamFuture<ToolOutcome>,
+        fault: *mut Buf,
+    ) -> Status {
+        let state = Lent(state);
+        let run = Lent(run);
+        let made = guard(|| {
+            let body = async move {
+                let (state, run) = (state, run);
+                // SAFETY: the tool is alive until `release`, which waits for its runs.
+                let this = unsafe { &*state.0.cast::<Self>() };
+                // SAFETY: the host lends the table until this future is dropped.
+                let run = unsafe { Run::lent(run.0, this.host) };
+                Reply::Ready(match this.tool.execute(&run).await {
+                    Ok(value) => ToolOutcome::success(&value),
+                    Err(error) => error.into_outcome(),
+                })
+            };
+            // SAFETY: what the body borrows is lent until the future is dropped.
+            unsafe { SeamFuture::borrowing(body) }
+        });
+        match made {
+            Ok(body) => {
+                // SAFETY: the host gives a place to write to, holding an empty future.
+                unsafe { future.write(body) };
+                Status::PENDING
+            }
+            // SAFETY: the host gives a place to write to.
+            Err(panic) => unsafe { Reply::<ToolOutcome>::Fault(panic).write(_out, fault) },
+        }
+    }
+
+    unsafe extern "C" fn render(
+        state: *const (),
+        call: CallTableRef,
+        value: Str,
+        out: *mut Json,
+        fault: *mut Buf,
+    ) -> Status {
+        let reply = guard(|| {
+            // SAFETY: the tool is alive until `release`.
+            let this = unsafe { &*state.cast::<Self>() };
+            // SAFETY: the host lends both during the call.
+            let call = unsafe { ToolCall::lent(call) };
+            // SAFETY: as above; the host lends valid UTF-8 only.
+            let value = unsafe { value.trusted() };
+            match this.tool.render(&call, value) {
+                None => Reply::Next,
+                Some(blocks) => {
+                    let text = serde_json::to_string(&blocks).expect("blocks always serialise");
+                    Reply::Ready(Json { given: 1, flags: 0, text: text.into() })
+                }
+            }
+        });
+        // SAFETY: the host gives places to write to.
+        unsafe { reply.unwrap_or_else(Reply::Fault).write(out, fault) }
+    }
+
+    unsafe extern "C" fn release(state: *const ()) {
+        // SAFETY: made by `Box::into_raw` above, and `release` is called once.
+        let offered = unsafe { Box::from_raw(state.cast_mut().cast::<Self>()) };
+        // A destructor that panics has been reported by the panic hook.
+        let _ = guard(move || drop(offered));
+    }
+}
+
+/// A pointer that the host lends until a future is dropped, and that goes with the future.
+#[derive(Clone, Copy)]
+pub(crate) struct Lent<T>(pub(crate) T);
+
+// SAFETY: what the host lends for a call may be used on whatever thread polls the future.
+unsafe impl<T> Send for Lent<T> {}

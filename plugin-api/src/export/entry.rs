@@ -1,0 +1,255 @@
+//! The entries: what stands between the host's call and an author's method, panics included.
+
+use std::fmt::Display;
+use std::future::Future;
+
+use crate::abi::future::{Out, Reply, SeamFuture, guard};
+use crate::abi::host::Host;
+use crate::abi::listener::{ListenerRef, Noted};
+use crate::abi::root::CreateArgsRef;
+use crate::abi::seam::Seam;
+use crate::abi::tool::{Lent, ToolSinkRef, Tools};
+use crate::abi::value::{Buf, Instance, Status};
+use crate::log;
+use crate::plugin::{Create, Plugin, PluginError};
+
+/// A listener in the root table.
+pub type Exported<S> = ListenerRef<<S as Seam>::Args, <S as Seam>::Answer>;
+
+/// What a listener may return.
+#[diagnostic::on_unimplemented(
+    message = "a listener of this seam cannot answer with `{Self}`",
+    label = "this method's answer",
+    note = "it answers with the seam's Decision, with an `Option` of it, or with a `Result` of either; on the seams that only tell, with nothing"
+)]
+pub trait IntoReply<D> {
+    /// The answer as it crosses.
+    fn into_reply(self) -> Reply<D>;
+}
+
+impl<D: Out> IntoReply<D> for D {
+    fn into_reply(self) -> Reply<D> {
+        Reply::Ready(self)
+    }
+}
+
+impl<D: Out> IntoReply<D> for Option<D> {
+    fn into_reply(self) -> Reply<D> {
+        self.map_or(Reply::Next, Reply::Ready)
+    }
+}
+
+impl<D: Out, T: IntoReply<D>, E: Display> IntoReply<D> for Result<T, E> {
+    fn into_reply(self) -> Reply<D> {
+        match self {
+            Ok(answer) => answer.into_reply(),
+            Err(error) => Reply::Fault(error.to_string()),
+        }
+    }
+}
+
+impl IntoReply<Noted> for () {
+    fn into_reply(self) -> Reply<Noted> {
+        Reply::Ready(Noted::DONE)
+    }
+}
+
+/// A method that answers at once.
+pub trait Listens<P, S: Seam> {
+    /// Calls it.
+    fn ask(plugin: &P, view: &S::View) -> Reply<S::Answer>;
+}
+
+/// An `async` method.
+pub trait ListensLater<P, S: Seam> {
+    /// Calls it.
+    fn ask(
+        plugin: &P,
+        view: &S::View,
+        next: &mut S::Next,
+    ) -> impl Future<Output = Reply<S::Answer>> + Send;
+}
+
+/// An instance as the host holds it.
+struct Live<P> {
+    plugin: P,
+    host: Host,
+}
+
+/// The instance behind the host's pointer.
+///
+/// # Safety
+/// `create::<P>` made it, and `destroy::<P>` has not been called.
+unsafe fn live<'a, P>(instance: *const Instance) -> &'a Live<P> {
+    // SAFETY: the caller vouches for the instance.
+    unsafe { &*instance.cast::<Live<P>>() }
+}
+
+/// The entry of a method that answers at once.
+///
+/// # Safety
+/// Called by the host as [`Listener::call`](crate::abi::listener::Listener) says.
+pub unsafe extern "C" fn synchronous<P: Plugin, S: Seam, L: Listens<P, S>>(
+    instance: *const Instance,
+    args: S::Args,
+    out: *mut S::Answer,
+    _future: *mut SeamFuture<S::Answer>,
+    fault: *mut Buf,
+) -> Status {
+    let reply = guard(|| {
+        // SAFETY: the host keeps the instance while it is asked.
+        let live = unsafe { live::<P>(instance) };
+        // SAFETY: the host lends the arguments for this call; the views end with it.
+        let (view, _) = unsafe { S::views(args, live.host) };
+        L::ask(&live.plugin, &view)
+    });
+    // SAFETY: the host gives empty places to write to.
+    unsafe { reply.unwrap_or_else(Reply::Fault).write(out, fault) }
+}
+
+/// The entry of an `async` method.
+///
+/// # Safety
+/// Called by the host as [`Listener::call`](crate::abi::listener::Listener) says.
+pub unsafe extern "C" fn asynchronous<P: Plugin, S: Seam, L: ListensLater<P, S>>(
+    instance: *const Instance,
+    args: S::Args,
+    out: *mut S::Answer,
+    future: *mut SeamFuture<S::Answer>,
+    fault: *mut Buf,
+) -> Status {
+    let lent = Lent((instance, args));
+    let made = guard(|| {
+        let listener = async move {
+            // Whole, so that what is lent goes with the future.
+            let lent = lent;
+            let Lent((instance, args)) = lent;
+            // SAFETY: the host keeps the instance until this future is dropped.
+            let live = Lent(unsafe { live::<P>(instance) });
+            // SAFETY: the host lends the arguments until this future is dropped.
+            let (view, mut next) = unsafe { S::views(args, live.0.host) };
+            L::ask(&live.0.plugin, &view, &mut next).await
+        };
+        // SAFETY: what the listener borrows is lent until the future is dropped.
+        unsafe { SeamFuture::borrowing(listener) }
+    });
+    match made {
+        Ok(listener) => {
+            // SAFETY: the host gives an empty place to write to.
+            unsafe { future.write(listener) };
+            Status::PENDING
+        }
+        // SAFETY: the host gives empty places to write to.
+        Err(panic) => unsafe { Reply::Fault(panic).write(out, fault) },
+    }
+}
+
+/// Makes an instance.
+///
+/// # Safety
+/// Called by the host as the root table says.
+pub unsafe extern "C" fn create<P: Plugin>(
+    args: CreateArgsRef,
+    instance: *mut *const Instance,
+    fault: *mut Buf,
+) -> Status {
+    let made = guard(|| {
+        // SAFETY: the host numbered the instance and lends its table for ever.
+        let host = unsafe { Host::new(args.host(), args.instance()) };
+        log::install(host);
+        // SAFETY: the host lends the configuration during the call.
+        let config = unsafe { args.config().trusted() };
+        P::create(&Create { config, host }).map(|plugin| Live { plugin, host })
+    });
+    match made {
+        Ok(Ok(live)) => {
+            // SAFETY: the host gives a place to write to.
+            unsafe { instance.write(Box::into_raw(Box::new(live)).cast_const().cast()) };
+            Status::READY
+        }
+        // SAFETY: the host gives an empty place to write to.
+        Ok(Err(error)) => unsafe { fail(error.to_string(), fault) },
+        // SAFETY: as above.
+        Err(panic) => unsafe { fail(panic, fault) },
+    }
+}
+
+/// Starts an instance.
+///
+/// # Safety
+/// Called by the host as the root table says.
+pub unsafe extern "C" fn start<P: Plugin>(instance: *const Instance, fault: *mut Buf) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { step::<P>(instance, fault, |live| live.plugin.start()) }
+}
+
+/// Lists an instance's tools.
+///
+/// # Safety
+/// Called by the host as the root table says.
+pub unsafe extern "C" fn tools<P: Plugin>(
+    instance: *const Instance,
+    sink: ToolSinkRef,
+    fault: *mut Buf,
+) -> Status {
+    let list = |live: &Live<P>| {
+        // SAFETY: the host lends the sink during the call.
+        let mut tools = unsafe { Tools::lent(sink, live.host) };
+        live.plugin.tools(&mut tools);
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { step::<P>(instance, fault, list) }
+}
+
+/// Tells an instance that nobody will ask it again.
+///
+/// # Safety
+/// Called by the host as the root table says.
+pub unsafe extern "C" fn quiesce<P: Plugin>(instance: *const Instance, fault: *mut Buf) -> Status {
+    let end = |live: &Live<P>| {
+        live.plugin.quiesce();
+        Ok(())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { step::<P>(instance, fault, end) }
+}
+
+/// Frees an instance.
+///
+/// # Safety
+/// Called by the host as the root table says.
+pub unsafe extern "C" fn destroy<P: Plugin>(instance: *const Instance) {
+    // SAFETY: `create::<P>` made it by `Box::into_raw`, and `destroy` is called once.
+    let live = unsafe { Box::from_raw(instance.cast_mut().cast::<Live<P>>()) };
+    // A destructor that panics has been reported by the panic hook.
+    let _ = guard(move || drop(live));
+}
+
+/// One step of an instance's life that may fail.
+///
+/// # Safety
+/// The host keeps the instance during the call and gives an empty `fault` to write to.
+unsafe fn step<P: Plugin>(
+    instance: *const Instance,
+    fault: *mut Buf,
+    f: impl FnOnce(&Live<P>) -> Result<(), PluginError>,
+) -> Status {
+    // SAFETY: the caller vouches for the instance.
+    let live = unsafe { live::<P>(instance) };
+    match guard(|| f(live)) {
+        Ok(Ok(())) => Status::READY,
+        // SAFETY: the caller vouches for `fault`.
+        Ok(Err(error)) => unsafe { fail(error.to_string(), fault) },
+        // SAFETY: as above.
+        Err(panic) => unsafe { fail(panic, fault) },
+    }
+}
+
+/// # Safety
+/// `fault` is an empty place to write to.
+unsafe fn fail(message: String, fault: *mut Buf) -> Status {
+    // SAFETY: the caller vouches for `fault`.
+    unsafe { fault.write(Buf::from(message)) };
+    Status::FAULT
+}

@@ -1,0 +1,52 @@
+//! The contract between Lockgate and its plugins.
+//!
+//! A plugin is one type that implements [`Plugin`], and [`export_plugin!`], which names the
+//! methods that listen:
+//!
+//! ```
+//! use lockgate_plugin_api::{Create, Plugin, PluginError, PreToolDecision, ToolCall, export_plugin};
+//!
+//! struct NoRm;
+//! impl Plugin for NoRm {
+//!     fn create(_: &Create) -> Result<Self, PluginError> {
+//!         Ok(Self)
+//!     }
+//! }
+//! impl NoRm {
+//!     fn gate(&self, call: &ToolCall) -> Option<PreToolDecision> {
+//!         (call.name() == "rm").then(|| PreToolDecision::deny("agents do not delete files"))
+//!     }
+//! }
+//! export_plugin!(NoRm { pre_execute: gate });
+//! ```
+//!
+//! Built as a `cdylib`, that is a plugin. The crate has two layers: [`abi`] is what crosses the
+//! boundary, readable like a header; everything else is what authors write with. Where a type is
+//! both, there is one.
+
+pub mod abi;
+mod decision;
+#[doc(hidden)]
+pub mod export;
+mod log;
+mod manifest;
+mod message;
+mod outcome;
+mod plugin;
+mod tool;
+
+pub use abi::agent::{Agent, ProposedStep, SessionSource, SessionStart, StoppingTurn};
+pub use abi::call::ToolCall;
+pub use abi::host::{Host, HostError};
+pub use abi::next::{Deadline, Next};
+pub use abi::process::{Command, ProcessOutput};
+pub use abi::tool::{Run, Tools};
+pub use decision::{
+    BadDecision, Guard, GuardDecision, PostTool, PostToolDecision, PreStep, PreStepDecision,
+    PreTool, PreToolDecision, Prompt, PromptDecision,
+};
+pub use manifest::{ListenerExport, Manifest, SeamName};
+pub use message::{Block, Message, Role, Source};
+pub use outcome::{ErrorInfo, Extras, ToolOutcome};
+pub use plugin::{Create, Plugin, PluginError};
+pub use tool::{Tool, ToolError, ToolSpec};
