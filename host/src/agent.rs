@@ -1,0 +1,203 @@
+//! An agent: a model, a session and an inbox, and the turns it makes of them.
+
+mod assemble;
+mod batch;
+mod inbox;
+mod state;
+mod step;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use lockgate_plugin_api::{Message, SessionSource};
+use tokio::runtime::Handle;
+
+use crate::mailbox::{self, Mailbox};
+use crate::model::Model;
+use crate::registry::Registry;
+use crate::seam;
+use crate::session::{AbortCause, InboxTarget, LogError, SessionLog};
+use state::{State, Turn};
+
+/// How long the first request waits for what *session-start* listeners have to say, unless told
+/// otherwise.
+pub const SESSION_START_GRACE: Duration = Duration::from_secs(2);
+
+/// A handle to an agent; clones are the same agent.
+///
+/// The agent lives until its last handle is dropped and it has nothing more to do.
+#[derive(Clone)]
+pub struct Agent {
+    core: Arc<Core>,
+}
+
+/// What an agent is made with.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// The directory its tools work in.
+    pub cwd: Option<PathBuf>,
+    /// The system prompt.
+    pub system: Option<String>,
+    /// How its session came to start.
+    pub source: SessionSource,
+    /// How long the first request waits for *session-start* listeners; zero for not at all.
+    pub session_start_grace: Duration,
+}
+
+/// What an agent is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing, until it is woken.
+    Idle,
+    /// A turn.
+    Running,
+}
+
+struct Core {
+    /// The number by which plugins know it.
+    id: u64,
+    registry: Arc<Registry>,
+    model: Arc<dyn Model>,
+    options: AgentOptions,
+    /// Never held across an await, nor while a plugin runs.
+    state: Mutex<State>,
+    runtime: Handle,
+    this: Weak<Self>,
+}
+
+impl Agent {
+    /// Starts an agent and tells the *session-start* listeners, for whom nothing but the first
+    /// request waits.
+    ///
+    /// What observes `log` must not reach the agent: it is called while the agent's state is
+    /// locked.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime. Its timer must be enabled.
+    pub(crate) fn start(
+        registry: Arc<Registry>,
+        model: Arc<dyn Model>,
+        log: SessionLog,
+        options: AgentOptions,
+    ) -> Self {
+        let runtime = Handle::current();
+        let snapshot = registry.snapshot();
+        let source = options.source;
+        let core = Arc::new_cyclic(|this: &Weak<Core>| Core {
+            id: mailbox::open(this.clone()),
+            registry,
+            model,
+            options,
+            state: Mutex::new(State::new(log)),
+            runtime,
+            this: this.clone(),
+        });
+        let (id, introduced) = (core.id, core.state().introduced());
+        core.runtime.spawn(async move {
+            seam::session_start(&snapshot, id, source).await;
+            introduced.fire();
+        });
+        Self { core }
+    }
+
+    /// Gives it `message` as a prompt with a turn of its own, and wakes it.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be written; nothing has happened then.
+    pub fn follow_up(&self, message: Message) -> Result<(), LogError> {
+        self.core.send(InboxTarget::NextTurn, true, message)
+    }
+
+    /// Gives it `message` to read at its next step, and wakes it. After a cancellation it opens a
+    /// turn of its own instead.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be written; nothing has happened then.
+    pub fn steer(&self, message: Message) -> Result<(), LogError> {
+        self.core.send(InboxTarget::NextStep, true, message)
+    }
+
+    /// Gives it `message` to read at its next step, without waking it.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be written; nothing has happened then.
+    pub fn inject(&self, message: Message) -> Result<(), LogError> {
+        self.core.send(InboxTarget::NextStep, false, message)
+    }
+
+    /// Empties the inbox, and cancels the turn if there is one. The first cause is the one that
+    /// is remembered. The turn ends once everything that it started has come to an end.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be written. The turn is cancelled even so.
+    pub fn cancel(&self, cause: AbortCause) -> Result<(), LogError> {
+        let (cleared, signal) = self.core.state().cancel(cause);
+        if let Some(signal) = signal {
+            signal.fire();
+        }
+        cleared
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> Status {
+        *self.core.state().status().borrow()
+    }
+
+    /// Waits until it has nothing to do.
+    ///
+    /// # Errors
+    ///
+    /// If it stopped because its log could not be written; that stands until it is woken again.
+    pub async fn when_idle(&self) -> Result<(), Arc<LogError>> {
+        let mut status = self.core.state().status();
+        // The other end is in the state, which outlives this borrow of it.
+        status.wait_for(|it| *it == Status::Idle).await.expect("the agent is alive");
+        self.core.state().failure().map_or(Ok(()), Err)
+    }
+}
+
+impl Core {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, target: InboxTarget, wake: bool, message: Message) -> Result<(), LogError> {
+        let turn = self.state().send(target, wake, message)?;
+        if let Some(turn) = turn {
+            let core = self.this.upgrade().expect("an agent is reached through its handles");
+            self.runtime.spawn(drive(core, turn));
+        }
+        Ok(())
+    }
+}
+
+/// Runs turns, from an open one on, until the agent is idle.
+async fn drive(core: Arc<Core>, turn: Turn) {
+    let mut next = Some(turn);
+    while let Some(turn) = next {
+        let number = turn.number;
+        let result = turn::run(&core, turn).await;
+        next = core.state().close(number, result);
+    }
+}
+
+impl Mailbox for Core {
+    fn post(&self, target: InboxTarget, wake: bool, message: Message) -> Result<(), LogError> {
+        self.send(target, wake, message)
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        mailbox::close(self.id);
+    }
+}

@@ -1,0 +1,295 @@
+//! What an agent holds under its lock: the log, the inbox, and the turn that runs.
+
+use std::sync::Arc;
+
+use lockgate_plugin_api::Message;
+use tokio::sync::watch;
+
+use super::Status;
+use super::inbox::{Boundary, Inbox};
+use super::turn::{Ending, TurnError};
+use crate::session::{
+    AbortCause, CallConfig, Fact, HeaderReason, InboxTarget, LogError, RequestHeader, SessionLog,
+    TurnEndReason,
+};
+use crate::signal::Signal;
+
+pub(super) struct State {
+    pub(super) log: SessionLog,
+    pub(super) inbox: Inbox,
+    /// The turn that runs; none while idle.
+    running: Option<Running>,
+    status: watch::Sender<Status>,
+    /// Fires when the *session-start* listeners have had their say, or their time.
+    introduced: Signal,
+    /// Why the agent stopped, if its log is to blame.
+    failure: Option<Arc<LogError>>,
+}
+
+struct Running {
+    signal: Signal,
+    /// Who cancelled it.
+    cause: Option<AbortCause>,
+    /// Whether the agent was woken after that.
+    woken: bool,
+}
+
+/// A turn that has been opened.
+pub(super) struct Turn {
+    pub(super) number: u32,
+    pub(super) signal: Signal,
+    /// What entered with it; none if the *session-start* listeners may still add to that.
+    pub(super) claimed: Option<Result<Vec<Message>, LogError>>,
+}
+
+impl State {
+    pub(super) fn new(log: SessionLog) -> Self {
+        Self {
+            log,
+            inbox: Inbox::default(),
+            running: None,
+            status: watch::Sender::new(Status::Idle),
+            introduced: Signal::new(),
+            failure: None,
+        }
+    }
+
+    pub(super) fn status(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    pub(super) fn introduced(&self) -> Signal {
+        self.introduced.clone()
+    }
+
+    pub(super) fn failure(&self) -> Option<Arc<LogError>> {
+        self.failure.clone()
+    }
+
+    /// Appends `fact` and returns its number.
+    pub(super) fn append(&mut self, fact: Fact) -> Result<u64, LogError> {
+        self.log.append(fact)
+    }
+
+    /// Takes the messages that enter at a boundary.
+    pub(super) fn claim(&mut self, boundary: Boundary) -> Result<Vec<Message>, LogError> {
+        self.inbox.claim(&mut self.log, boundary)
+    }
+
+    /// Puts `message` last in one of the inbox's lists.
+    pub(super) fn push(&mut self, target: InboxTarget, message: Message) -> Result<(), LogError> {
+        self.inbox.push(&mut self.log, target, message)
+    }
+
+    /// Appends the header of a request, and the model it is for, where they differ from the last.
+    pub(super) fn announce(&mut self, header: RequestHeader) -> Result<(), LogError> {
+        let last = self.last(|it| {
+            if let Fact::RequestHeader { header, .. } = it { Some(header) } else { None }
+        });
+        let CallConfig { provider, model, .. } = header.config.clone();
+        let reason = match last {
+            None => HeaderReason::Initial,
+            Some(last) if *last != header => HeaderReason::Change,
+            Some(_) => return Ok(()),
+        };
+        let moved =
+            last.is_none_or(|it| (&it.config.provider, &it.config.model) != (&provider, &model));
+        self.append(Fact::RequestHeader { header, reason })?;
+        if moved {
+            self.append(Fact::RequestContext { provider, model, context_window: None })?;
+        }
+        Ok(())
+    }
+
+    /// Puts `message` into the inbox, and perhaps wakes the agent. Returns the turn that this
+    /// opened, for the caller to have run.
+    pub(super) fn send(
+        &mut self,
+        target: InboxTarget,
+        wake: bool,
+        message: Message,
+    ) -> Result<Option<Turn>, LogError> {
+        let cancelled = self.running.as_ref().is_some_and(|it| it.cause.is_some());
+        let target = if wake && cancelled { InboxTarget::NextTurn } else { target };
+        self.push(target, message)?;
+        if !wake {
+            return Ok(None);
+        }
+        let Some(running) = &mut self.running else {
+            self.failure = None;
+            return Ok(self.open());
+        };
+        // A turn that goes on will find the message by itself, one that was cancelled will not.
+        running.woken |= match running.cause {
+            None | Some(AbortCause::Disposed) => false,
+            Some(
+                AbortCause::User
+                | AbortCause::Parent
+                | AbortCause::Hook { .. }
+                | AbortCause::Legacy,
+            ) => true,
+        };
+        Ok(None)
+    }
+
+    /// Empties the inbox and remembers who cancelled the turn. Returns the turn's signal, to be
+    /// fired when the lock is gone.
+    pub(super) fn cancel(&mut self, cause: AbortCause) -> (Result<(), LogError>, Option<Signal>) {
+        let cleared = self.inbox.clear(&mut self.log);
+        let signal = self.running.as_mut().map(|running| {
+            running.woken = false;
+            running.cause.get_or_insert(cause);
+            running.signal.clone()
+        });
+        (cleared, signal)
+    }
+
+    /// Closes the turn that runs. Returns the one opened after it, if any.
+    pub(super) fn close(&mut self, turn: u32, result: Result<Ending, TurnError>) -> Option<Turn> {
+        let Running { cause, woken, .. } = self.running.take().expect("an open turn runs");
+        let (reason, goes_on) = match result {
+            // A cancellation that came too late for this turn still stops what waits.
+            Ok(Ending::Ended(reason)) => (reason, cause.is_none()),
+            Ok(Ending::Parked(reason)) => (reason, false),
+            Err(error) => {
+                let reason = match cause {
+                    Some(reason) => TurnEndReason::Aborted { reason },
+                    None => TurnEndReason::Error { error: error.failure() },
+                };
+                if let TurnError::Log(error) = error {
+                    self.fail(error);
+                }
+                (reason, false)
+            }
+        };
+        if let Err(error) = self.append(Fact::TurnEnd { turn, reason }) {
+            self.fail(error);
+        }
+        if (goes_on || woken) && !self.inbox.is_empty() && self.failure.is_none() {
+            return self.open();
+        }
+        self.status.send_replace(Status::Idle);
+        None
+    }
+
+    fn open(&mut self) -> Option<Turn> {
+        let last =
+            self.last(|it| if let Fact::TurnStart { turn } = it { Some(*turn) } else { None });
+        let number = 1 + last.unwrap_or(0);
+        if let Err(error) = self.append(Fact::TurnStart { turn: number }) {
+            self.fail(error);
+            self.status.send_replace(Status::Idle);
+            return None;
+        }
+        let signal = Signal::new();
+        self.running = Some(Running { signal: signal.clone(), cause: None, woken: false });
+        self.status.send_replace(Status::Running);
+        let claimed = self.introduced.has_fired().then(|| self.claim(Boundary::Turn));
+        Some(Turn { number, signal, claimed })
+    }
+
+    /// The last thing of some kind that happened.
+    fn last<'a, T>(&'a self, kind: impl FnMut(&'a Fact) -> Option<T>) -> Option<T> {
+        self.log.events().iter().rev().map(|it| &it.fact).find_map(kind)
+    }
+
+    fn fail(&mut self, error: LogError) {
+        tracing::error!(%error, "an agent stops: its session log cannot be written");
+        self.failure.get_or_insert(Arc::new(error));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Header;
+
+    #[test]
+    fn a_cancellation_that_comes_too_late_for_a_turn_stops_the_next() {
+        #[track_caller]
+        fn check(cause: Option<AbortCause>, goes_on: bool) {
+            let mut state = running();
+            if let Some(cause) = cause {
+                state.cancel(cause).0.unwrap();
+            }
+            assert_eq!(send(&mut state, true), None);
+            let next = state.close(1, Ok(Ending::Ended(TurnEndReason::Completed)));
+            assert_eq!(next.map(|it| it.number), goes_on.then_some(2));
+        }
+        check(None, true);
+        check(Some(AbortCause::User), true);
+        check(Some(AbortCause::Disposed), false);
+    }
+
+    #[test]
+    fn a_cancellation_takes_back_a_wake() {
+        let mut state = running();
+        state.cancel(AbortCause::User).0.unwrap();
+        send(&mut state, true);
+        state.cancel(AbortCause::User).0.unwrap();
+        send(&mut state, false);
+        assert!(state.close(1, Err(TurnError::Cancelled)).is_none());
+    }
+
+    #[test]
+    fn a_log_that_failed_stops_the_agent_until_it_is_woken() {
+        let mut state = running();
+        state.cancel(AbortCause::User).0.unwrap();
+        send(&mut state, true);
+        let error = TurnError::Log(LogError::NotSurface { seq: 7 });
+        assert!(state.close(1, Err(error)).is_none());
+        assert!(matches!(*state.failure().unwrap(), LogError::NotSurface { seq: 7 }));
+        assert_eq!(*state.status().borrow(), Status::Idle);
+        assert_eq!(send(&mut state, true), Some(2));
+        assert!(state.failure().is_none());
+    }
+
+    fn running() -> State {
+        let mut state = State::new(SessionLog::ephemeral(Header::new(None, 5), || 42));
+        state.introduced().fire();
+        assert_eq!(send(&mut state, true), Some(1));
+        state
+    }
+
+    /// The number of the turn that a message opens.
+    fn send(state: &mut State, wake: bool) -> Option<u32> {
+        let message = Message::from_user("Go.");
+        let turn = state.send(InboxTarget::NextTurn, wake, message);
+        turn.expect("nothing is written").map(|it| it.number)
+    }
+
+    #[test]
+    fn a_request_is_announced_where_it_differs_from_the_last() {
+        let mut state = State::new(SessionLog::ephemeral(Header::new(None, 5), || 42));
+        let header = |model: &str, system: Option<&str>| {
+            let config = serde_json::json!({ "provider": "p", "model": model });
+            RequestHeader {
+                config: serde_json::from_value(config).unwrap(),
+                adapter_defaults: None,
+                system: system.map(str::to_owned),
+                tools: None,
+            }
+        };
+        for (model, system) in [("a", None), ("a", None), ("a", Some("s")), ("b", Some("s"))] {
+            state.announce(header(model, system)).unwrap();
+        }
+        let facts: Vec<Fact> = state.log.events().iter().map(|it| it.fact.clone()).collect();
+        let announced =
+            |model, system, reason| Fact::RequestHeader { header: header(model, system), reason };
+        let moved = |model: &str| Fact::RequestContext {
+            provider: "p".to_owned(),
+            model: model.to_owned(),
+            context_window: None,
+        };
+        assert_eq!(
+            facts,
+            [
+                announced("a", None, HeaderReason::Initial),
+                moved("a"),
+                announced("a", Some("s"), HeaderReason::Change),
+                announced("b", Some("s"), HeaderReason::Change),
+                moved("b"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! One load of one artifact: from its bytes to a started instance.
+
+use std::sync::Arc;
+
+use lockgate_plugin_api::ListenerExport;
+use lockgate_plugin_api::abi::seam;
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use crate::artifact::{Artifact, Copies};
+use crate::compat;
+use crate::library;
+use crate::library::body::BoundTool;
+use crate::library::facts::Lend;
+use crate::library::instance::Instance;
+use crate::library::listener::{Bound, Place};
+use crate::refusal::{Code, Refusal, chain};
+
+/// A loaded artifact with its live instance.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) tools: Vec<Arc<BoundTool>>,
+}
+
+/// Loads `artifact` and starts an instance of it with `config`.
+///
+/// # Errors
+/// The first check that it does not pass.
+pub(crate) fn load(
+    artifact: &Artifact,
+    number: u64,
+    config: &Value,
+    copies: &Copies,
+    runtime: &Handle,
+) -> Result<Generation, Refusal> {
+    let instance = create(artifact, number, config, copies, runtime)?;
+    instance.start()?;
+    let tools = instance.tools()?.into_iter().map(Arc::new).collect();
+    Ok(Generation { instance, tools })
+}
+
+/// As [`load`], up to an instance that has touched nothing outside.
+///
+/// # Errors
+/// The first check that it does not pass.
+pub(crate) fn create(
+    artifact: &Artifact,
+    number: u64,
+    config: &Value,
+    copies: &Copies,
+    runtime: &Handle,
+) -> Result<Arc<Instance>, Refusal> {
+    let manifest = &artifact.manifest;
+    compat::check(manifest)?;
+    let copy = copies.write(artifact, number).map_err(|error| {
+        Refusal::new(Code::Io, format!("no private copy could be made: {}", chain(&error)))
+    })?;
+    let root = library::open(&copy, &manifest.symbol)?;
+    let plugin = manifest.name.as_str().into();
+    let instance = Instance::create(root, plugin, &config.to_string(), runtime.clone())?;
+    let instance = Arc::new(instance);
+    let mut promised = manifest.listeners.clone();
+    promised.sort_by_key(|it| it.seam);
+    if exports(&instance)? != promised {
+        let message = "its note and its tables name different listeners";
+        return Err(Refusal::new(Code::Manifest, message));
+    }
+    Ok(instance)
+}
+
+/// The listeners in an instance's tables, by seam.
+fn exports(instance: &Arc<Instance>) -> Result<Vec<ListenerExport>, Refusal> {
+    fn of<S: Lend>(instance: &Arc<Instance>) -> Result<Vec<ListenerExport>, Refusal> {
+        let export = |place: Place<S>| ListenerExport {
+            seam: S::NAME,
+            name: place.name.to_string(),
+            priority: place.priority,
+            required: place.required,
+        };
+        Ok(Bound::places(instance)?.into_iter().map(export).collect())
+    }
+    Ok([
+        of::<seam::session_start>(instance)?,
+        of::<seam::pre_step>(instance)?,
+        of::<seam::turn_stopping>(instance)?,
+        of::<seam::pre_execute>(instance)?,
+        of::<seam::guard>(instance)?,
+        of::<seam::execute>(instance)?,
+        of::<seam::post_execute>(instance)?,
+        of::<seam::tool_result>(instance)?,
+    ]
+    .concat())
+}

@@ -1,0 +1,28 @@
+//! A host for native plugins that interpose on an AI agent.
+
+mod agent;
+pub mod artifact;
+pub mod compat;
+pub mod discover;
+mod generation;
+mod host;
+mod library;
+mod mailbox;
+pub mod model;
+mod process;
+pub mod refusal;
+mod registry;
+mod seam;
+pub mod session;
+mod settings;
+mod signal;
+mod tools;
+mod trail;
+
+pub use agent::{Agent, AgentOptions, SESSION_START_GRACE, Status};
+pub use host::{Host, HostOptions, PluginReport, PluginState, StartError, check};
+pub use seam::ListenerFailure;
+pub use settings::PluginSettings;
+pub use signal::Signal;
+pub use tools::CallRequest;
+pub use trail::{TrailEntry, TrailSink};

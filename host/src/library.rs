@@ -1,0 +1,168 @@
+//! Opens a plugin's library and checks that both sides mean the same tables.
+//!
+//! This room and those below it are where the host meets the plugin's code; above them
+//! everything is safe.
+#![expect(
+    unsafe_code,
+    reason = "calling into a library is unsafe; each block says what it rests on"
+)]
+
+pub(crate) mod body;
+pub(crate) mod call;
+pub(crate) mod facts;
+pub(crate) mod frame;
+mod host_table;
+pub(crate) mod instance;
+pub(crate) mod listener;
+mod next;
+
+use std::ffi::{CStr, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use abi_stable::StableAbi;
+use abi_stable::abi_stability::abi_checking::{
+    AbiInstabilityErrors, CheckingGlobals, check_layout_compatibility_with_globals,
+};
+use abi_stable::library::{AbiHeaderRef, LibHeader};
+use abi_stable::type_layout::TLFieldOrFunction;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use lockgate_plugin_api::abi::entry::Entry;
+use lockgate_plugin_api::abi::root::PluginRootRef;
+
+use crate::refusal::{Code, Refusal};
+
+/// Keeps the library mapped whatever happens: libloading has no name for it.
+const RTLD_NODELETE: i32 = 0x1000;
+
+/// Maps the library at `path`, a private copy under a name never used before, for ever, and
+/// returns its root table. Runs the library's constructors.
+///
+/// # Errors
+/// `E-DLOPEN`, `E-ENTRY`, `E-SABI` or `E-LAYOUT`.
+pub(crate) fn open(path: &Path, symbol: &str) -> Result<PluginRootRef, Refusal> {
+    // SAFETY: the file is a plugin by its note; what its constructors do is trusted as the
+    // plugin is.
+    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
+        .map_err(|error| Refusal::new(Code::Dlopen, format!("the linker refused it: {error}")))?;
+    let entry = entry(&library, symbol);
+    // Never unmapped: threads and destructors of the library may outlive every use of it.
+    std::mem::forget(library);
+    let entry = entry?;
+    if !is_mapped_from(entry, path) {
+        let message = "the linker answered with another library of the same name";
+        return Err(Refusal::new(Code::Dlopen, message));
+    }
+    root(entry)
+}
+
+/// The entry that the note promised.
+fn entry(library: &Library, symbol: &str) -> Result<&'static Entry, Refusal> {
+    let bad = |message: String| Refusal::new(Code::Entry, message);
+    // SAFETY: a plugin exports an `Entry` under this name; what it points to is checked below.
+    let found = unsafe { library.get::<*const Entry>(symbol.as_bytes()) }.map_err(|_| {
+        bad(format!("it does not export the symbol `{symbol}` that its note names"))
+    })?;
+    // SAFETY: a symbol that was found is not null, and the library is never unmapped.
+    let entry: &'static Entry = unsafe { &**found };
+    if entry.magic != Entry::MAGIC {
+        return Err(bad("its entry does not begin with the magic bytes".into()));
+    }
+    if entry.epoch != Entry::EPOCH || (entry.size as usize) < size_of::<Entry>() {
+        return Err(bad(format!(
+            "its entry is of epoch {} and {} bytes, this host knows epoch {} and {} bytes",
+            entry.epoch,
+            entry.size,
+            Entry::EPOCH,
+            size_of::<Entry>()
+        )));
+    }
+    Ok(entry)
+}
+
+/// Whether the linker mapped the entry from `path` and not from a library it had already.
+fn is_mapped_from(entry: &'static Entry, path: &Path) -> bool {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    let address: *const c_void = std::ptr::from_ref(entry).cast();
+    // SAFETY: any address may be asked about, and `info` is a place to write to.
+    let found = unsafe { libc::dladdr(address, &raw mut info) } != 0;
+    if !found || info.dli_fname.is_null() {
+        return false;
+    }
+    // SAFETY: `dladdr` gave a C string that lives as long as the library.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    name.to_bytes() == path.as_os_str().as_bytes()
+}
+
+/// The root table behind a good entry, once both sides agree about its layout.
+fn root(entry: &'static Entry) -> Result<PluginRootRef, Refusal> {
+    if entry.layout.is_null() {
+        let message = "it carries no layouts, and this host loads plugins written in Rust only";
+        return Err(Refusal::new(Code::Entry, message));
+    }
+    // SAFETY: not null, so by the entry's contract a header in a static of the library.
+    let header = unsafe { header(entry.layout) };
+    if !header.is_valid() {
+        let message = format!(
+            "it uses the layout checker {}.{}, which this host cannot read",
+            header.abi_major, header.abi_minor
+        );
+        return Err(Refusal::new(Code::Sabi, message));
+    }
+    let unreadable =
+        |error: String| Refusal::new(Code::Sabi, format!("its layouts cannot be read: {error}"));
+    let header = header.upgrade().map_err(|error| unreadable(error.to_string()))?;
+    let theirs = header.layout().ok_or_else(|| unreadable("there are none".into()))?;
+    let ours = <PluginRootRef as StableAbi>::LAYOUT;
+    // Globals of its own for each library: shared ones would keep pointers into all of them. And
+    // both directions: the older side's tables are the beginning of the newer side's.
+    let fits = |a, b| check_layout_compatibility_with_globals(a, b, &CheckingGlobals::new());
+    if let Err(errors) = fits(ours, theirs)
+        && fits(theirs, ours).is_err()
+    {
+        return Err(Refusal::new(Code::Layout, difference(&errors)));
+    }
+    // SAFETY: the layouts agree.
+    let root = unsafe { header.unchecked_layout::<PluginRootRef>() };
+    root.map_err(|error| unreadable(format!("{error:?}")))
+}
+
+/// # Safety
+/// `header` points to a static of a library that is never unmapped.
+unsafe fn header(header: *const LibHeader) -> AbiHeaderRef {
+    // SAFETY: the reference type is a pointer to the header, which is what the caller has.
+    unsafe { std::mem::transmute::<*const LibHeader, AbiHeaderRef>(header) }
+}
+
+/// The first place at which the two sides differ, in one line.
+fn difference(errors: &AbiInstabilityErrors) -> String {
+    let Some(first) = errors.errors.iter().find(|it| !it.errs.is_empty()) else {
+        return "its tables differ from this host's".into();
+    };
+    let path: Vec<&str> = first
+        .stack_trace
+        .iter()
+        .filter_map(|it| match &it.found {
+            // Fields of the checker's own wrappers say nothing to anybody.
+            TLFieldOrFunction::Field(field) if field.name() != "0" => Some(field.name()),
+            TLFieldOrFunction::Field(_) | TLFieldOrFunction::Function(_) => None,
+        })
+        .collect();
+    let what: Vec<String> =
+        first.errs.iter().take(2).map(|it| shortened(&format!("{it:?}"))).collect();
+    format!("its tables differ from this host's at `{}`: {}", path.join("."), what.join("; "))
+}
+
+fn shortened(text: &str) -> String {
+    const MOST: usize = 120;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

@@ -1,0 +1,211 @@
+//! A tool of a plugin, and one run of its body.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{fmt, hint, ptr};
+
+use lockgate_plugin_api::abi::Prefixed;
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture};
+use lockgate_plugin_api::abi::tool::{Json, RunTable, RunTableRef, ToolEntryRef};
+use lockgate_plugin_api::abi::value::{Buf, Status, Str};
+use lockgate_plugin_api::{Message, ToolOutcome};
+use serde_json::Value;
+
+use super::call::LentCall;
+use super::instance::Instance;
+use crate::refusal::{Code, Refusal};
+use crate::signal::Signal;
+
+/// A tool of a live instance.
+pub(crate) struct BoundTool {
+    entry: ToolEntryRef,
+    instance: Arc<Instance>,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) parameters: Value,
+    pub(crate) budget: Option<Duration>,
+}
+
+// SAFETY: the entry stays valid until its `release`, and its functions may be called on any
+// thread.
+unsafe impl Send for BoundTool {}
+// SAFETY: as for `Send`, by several threads at once.
+unsafe impl Sync for BoundTool {}
+
+/// What a run of a body has left behind.
+#[derive(Debug)]
+pub(crate) struct RunState {
+    signal: Signal,
+    contexts: Mutex<Vec<Message>>,
+    concluded: AtomicBool,
+}
+
+impl RunState {
+    /// A run that `signal` tells to end.
+    pub(crate) fn new(signal: Signal) -> Self {
+        Self { signal, contexts: Mutex::default(), concluded: AtomicBool::new(false) }
+    }
+
+    /// Whether the body said that the turn is over.
+    pub(crate) fn has_concluded(&self) -> bool {
+        self.concluded.load(Ordering::Relaxed)
+    }
+
+    /// Takes the messages that the body added, in order.
+    pub(crate) fn take_contexts(&self) -> Vec<Message> {
+        std::mem::take(&mut self.contexts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What is lent to a body across its awaits.
+struct Pinned<T>(T);
+
+// SAFETY: the tables are read-only, and what they point to may be used on any thread.
+unsafe impl<T> Send for Pinned<T> {}
+// SAFETY: as for `Send`.
+unsafe impl<T> Sync for Pinned<T> {}
+
+impl BoundTool {
+    /// Takes over what a plugin listed, and reads its texts.
+    ///
+    /// # Errors
+    /// `E-START` that names what is wrong with them. The entry is released.
+    pub(super) fn new(entry: ToolEntryRef, instance: &Arc<Instance>) -> Result<Self, Refusal> {
+        let mut tool = Self {
+            entry,
+            instance: Arc::clone(instance),
+            name: String::new(),
+            description: String::new(),
+            parameters: Value::Null,
+            budget: Some(entry.budget_ms()).filter(|it| *it > 0).map(Duration::from_millis),
+        };
+        let read = |what: &str, text: Str| {
+            // SAFETY: the entry's texts are valid until its `release`.
+            unsafe { text.read() }.map_err(|_| {
+                Refusal::new(Code::Start, format!("the {what} of a tool is not UTF-8"))
+            })
+        };
+        tool.name = read("name", entry.name())?.to_owned();
+        tool.description = read("description", entry.description())?.to_owned();
+        let parameters = read("parameter schema", entry.parameters())?;
+        tool.parameters = serde_json::from_str(parameters).map_err(|error| {
+            let message =
+                format!("the parameter schema of the tool `{}` is no JSON: {error}", tool.name);
+            Refusal::new(Code::Start, message)
+        })?;
+        Ok(tool)
+    }
+
+    /// The plugin whose tool it is.
+    pub(crate) fn plugin(&self) -> &Arc<str> {
+        self.instance.plugin()
+    }
+
+    /// Runs the body to its end.
+    pub(crate) async fn run(&self, call: &LentCall, state: &RunState) -> Reply<ToolOutcome> {
+        let table = Pinned(Prefixed::new(RunTable {
+            call: call.table(),
+            state: ptr::from_ref(state).cast(),
+            signal,
+            defer_context,
+            conclude_turn,
+        }));
+        let reply = match self.begin(&table) {
+            Ok(reply) => reply,
+            Err(future) => future.await,
+        };
+        // What was lent lives until here, whatever the compiler could tell of its use.
+        hint::black_box(&table);
+        reply
+    }
+
+    /// The body's answer, or the future that will give it.
+    fn begin(
+        &self,
+        table: &Pinned<Prefixed<RunTable>>,
+    ) -> Result<Reply<ToolOutcome>, SeamFuture<ToolOutcome>> {
+        let mut out = ToolOutcome::EMPTY;
+        let mut future = SeamFuture::EMPTY;
+        let mut fault = Buf::EMPTY;
+        // SAFETY: `run` keeps the table until the body has ended.
+        let run = RunTableRef(unsafe { table.0.as_prefix() });
+        // SAFETY: the entry of a tool that was not released, with empty places to write to.
+        let status = unsafe {
+            self.entry.execute()(
+                self.entry.state(),
+                run,
+                &raw mut out,
+                &raw mut future,
+                &raw mut fault,
+            )
+        };
+        match status {
+            Status::PENDING => Err(future),
+            status => Ok(Reply::from_parts(status, out, &fault)),
+        }
+    }
+
+    /// What the model is shown of `value`, a JSON text.
+    pub(crate) fn render(&self, call: &LentCall, value: &str) -> Reply<Json> {
+        let mut out = Json::EMPTY;
+        let mut fault = Buf::EMPTY;
+        // SAFETY: the entry of a tool that was not released, with empty places to write to; the
+        // call and the value are lent for this call.
+        let status = unsafe {
+            self.entry.render()(
+                self.entry.state(),
+                call.table(),
+                Str::lend(value),
+                &raw mut out,
+                &raw mut fault,
+            )
+        };
+        Reply::from_parts(status, out, &fault)
+    }
+}
+
+impl fmt::Debug for BoundTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, instance, .. } = self;
+        f.debug_struct("BoundTool").field("name", name).field("plugin", instance.plugin()).finish()
+    }
+}
+
+impl Drop for BoundTool {
+    fn drop(&mut self) {
+        // SAFETY: called once, and no run is under way: runs borrow the tool.
+        unsafe { self.entry.release()(self.entry.state()) }
+    }
+}
+
+unsafe extern "C" fn signal(state: *const ()) -> u64 {
+    // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
+    unsafe { &*state.cast::<RunState>() }.signal.id()
+}
+
+unsafe extern "C" fn defer_context(state: *const (), message: Str, fault: *mut Buf) -> Status {
+    // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
+    let state = unsafe { &*state.cast::<RunState>() };
+    // SAFETY: the plugin lends the text during the call.
+    let text = unsafe { message.read() };
+    let message = text
+        .map_err(|_| "the message is not UTF-8".to_owned())
+        .and_then(|it| serde_json::from_str(it).map_err(|error| format!("no message: {error}")));
+    match message {
+        Ok(message) => {
+            state.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+            Status::READY
+        }
+        Err(message) => {
+            // SAFETY: the caller gives an empty place to write to.
+            unsafe { fault.write(Buf::from(message)) };
+            Status::FAULT
+        }
+    }
+}
+
+unsafe extern "C" fn conclude_turn(state: *const ()) {
+    // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
+    unsafe { &*state.cast::<RunState>() }.concluded.store(true, Ordering::Relaxed);
+}

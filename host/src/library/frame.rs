@@ -1,0 +1,424 @@
+//! One chain of listeners being asked: it owns what it lends, its futures and its answers.
+//!
+//! The frame enters one listener at a time, from its own loop: a listener that asks for the rest
+//! of the chain leaves a note on its desk, and the frame acts on it once the listener has
+//! returned. So the depth of the stack does not grow with the chain, one plugin at a time is on
+//! it, and what a listener abandons goes on belonging to the frame, which waits for its end.
+
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use lockgate_plugin_api::abi::Prefixed;
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture};
+use lockgate_plugin_api::abi::next::{NextTable, NextTableRef};
+use tokio::time::Sleep;
+
+use super::facts::Lend;
+use super::listener::{Asked, FailureKind, Held, ListenerFailure, Place};
+use super::next::{Deadline, Desk, Desks};
+use crate::refusal::Refusal;
+use crate::signal::Signal;
+use crate::trail::{Said, TrailEntry, TrailSink};
+
+/// What stands behind the last listener, and what is done with answers on their way out.
+pub(crate) trait Ending<'a, D>: Send {
+    /// Whether [`begin`](Self::begin) may start something that a signal can cancel.
+    const HAS_BODY: bool;
+
+    /// The answer where no listener has one. Called once for each time the chain is asked to its
+    /// end; `signal` tells what is started to end.
+    fn begin(&mut self, signal: &Signal) -> Begun<'a, D>;
+
+    /// Checks an answer before anybody else sees it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn pass(&mut self, answer: D) -> Result<D, String>;
+
+    /// The answer in a word, for the trail.
+    fn said(&self, answer: &D) -> Said;
+}
+
+/// An end of the chain that was reached.
+pub(crate) enum Begun<'a, D> {
+    /// The answer.
+    Now(D),
+    /// The answer, later. Always polled to its end.
+    Later(Pin<Box<dyn Future<Output = D> + Send + 'a>>),
+}
+
+/// One question put to a chain of listeners, as a future of the answer.
+pub(crate) struct Frame<'a, S: Lend, E> {
+    places: &'a [Place<S>],
+    facts: S::Facts<'a>,
+    ending: E,
+    signal: &'a Signal,
+    trail: Option<Trail<'a>>,
+    desks: Desks<S::Answer>,
+    /// What listeners see, made once the frame is pinned: `table` points to `next`, and that to
+    /// `desks`.
+    next: Option<Prefixed<NextTable<S::Answer>>>,
+    table: Option<S::Table>,
+    /// Who is waited for, the outermost first.
+    levels: Vec<Level<'a, S::Answer>>,
+    _pinned: PhantomPinned,
+}
+
+/// Where a frame reports what was answered, and about which call.
+#[derive(Clone, Copy)]
+pub(crate) struct Trail<'a> {
+    pub(crate) sink: &'a TrailSink,
+    pub(crate) call: Option<&'a str>,
+}
+
+// SAFETY: the tables are read-only and point into the pinned frame and to `facts`, which may be
+// sent; desks are locked.
+unsafe impl<S: Lend, E: Send> Send for Frame<'_, S, E> {}
+
+struct Level<'a, D> {
+    /// The place of its listener; the count of places for the end.
+    place: usize,
+    state: LevelState<'a, D>,
+    desk: Arc<Desk<D>>,
+    /// Which of its questions is being answered further in.
+    serving: Option<u64>,
+    /// Tells what runs further in to end, where that differs from further out.
+    signal: Option<Signal>,
+    /// The deadlines set by the listener, which it may ask about; the last one counts.
+    deadlines: Vec<Deadline>,
+    timer: Option<Pin<Box<Sleep>>>,
+    spent: Duration,
+}
+
+enum LevelState<'a, D> {
+    Listener(SeamFuture<D>),
+    End(Pin<Box<dyn Future<Output = D> + Send + 'a>>),
+    /// It has answered, or has no opinion; what it started further in is waited for first.
+    Done(Option<Verdict<D>>),
+}
+
+/// What became of a question.
+type Verdict<D> = Result<D, ListenerFailure>;
+
+/// What one look at the innermost level came to.
+enum Settled<D> {
+    /// It is not done.
+    Nothing,
+    /// It is gone, and somebody further out has its answer.
+    Level,
+    /// It was the outermost: the answer of the chain.
+    Chain(Verdict<D>),
+}
+
+impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
+    /// A question about `facts` to `places`, the outermost first. `signal` is the caller's.
+    pub(crate) fn new(
+        places: &'a [Place<S>],
+        facts: S::Facts<'a>,
+        ending: E,
+        signal: &'a Signal,
+        trail: Option<Trail<'a>>,
+    ) -> Self {
+        Self {
+            places,
+            facts,
+            ending,
+            signal,
+            trail,
+            desks: Desks::new(E::HAS_BODY),
+            next: None,
+            table: None,
+            levels: Vec::new(),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// Makes what listeners see. `self` is pinned.
+    fn lend(&mut self) {
+        let next = self.next.insert(Prefixed::new(self.desks.table()));
+        // SAFETY: the frame is pinned, so the table stays where it is as long as the frame does.
+        let next = NextTableRef(unsafe { next.as_prefix() });
+        self.table = Some(S::table(self.facts, next));
+    }
+
+    /// Asks the listeners from `first` on, and behind the last one the end. `None` when somebody
+    /// answers later, and is on a level of their own by then.
+    fn ask_from(&mut self, first: usize) -> Option<Verdict<S::Answer>> {
+        let places = self.places;
+        for (index, place) in places.iter().enumerate().skip(first) {
+            let bound = match &place.held {
+                Held::Live(bound) => bound,
+                Held::Lost(refusal) => return Some(self.lost(place, refusal)),
+            };
+            // Only a listener that was polled has a desk; this one may come to need one.
+            self.desks.clear();
+            let clock = self.clock();
+            let table = self.table.as_ref().expect("the tables are made before anybody is asked");
+            // SAFETY: the table stays until the frame is dropped, which drops the futures first.
+            let args = unsafe { S::lend(table) };
+            // SAFETY: as above.
+            let asked = unsafe { bound.ask(args) };
+            let spent = elapsed(clock);
+            match asked {
+                Asked::Later(future) => {
+                    self.push(index, LevelState::Listener(future), None, spent);
+                    return None;
+                }
+                Asked::Now(reply) => {
+                    if let Some(verdict) = self.judge(place, reply, spent) {
+                        return Some(verdict);
+                    }
+                }
+            }
+        }
+        let outer = outer_signal(&self.levels, self.signal);
+        // A body has a signal of its own where a listener may abandon it.
+        let own = (E::HAS_BODY && !self.levels.is_empty()).then(|| outer.child());
+        match self.ending.begin(own.as_ref().unwrap_or(outer)) {
+            Begun::Now(answer) => Some(Ok(answer)),
+            Begun::Later(future) => {
+                self.push(places.len(), LevelState::End(future), own, Duration::ZERO);
+                None
+            }
+        }
+    }
+
+    fn push(
+        &mut self,
+        place: usize,
+        state: LevelState<'a, S::Answer>,
+        signal: Option<Signal>,
+        spent: Duration,
+    ) {
+        self.levels.push(Level {
+            place,
+            state,
+            desk: self.desks.leave(),
+            serving: None,
+            signal,
+            deadlines: Vec::new(),
+            timer: None,
+            spent,
+        });
+    }
+
+    /// Polls one level. `true` when something came of it.
+    fn poll_level(&mut self, depth: usize, cx: &mut Context<'_>) -> bool {
+        let clock = self.clock();
+        let level = &mut self.levels[depth];
+        let reply = match &mut level.state {
+            LevelState::Done(_) => return false,
+            LevelState::End(future) => match future.as_mut().poll(cx) {
+                Poll::Pending => return false,
+                Poll::Ready(answer) => {
+                    level.state = LevelState::Done(Some(Ok(answer)));
+                    return true;
+                }
+            },
+            LevelState::Listener(future) => {
+                self.desks.enter(&level.desk);
+                let reply = future.ask(cx);
+                self.desks.clear();
+                level.spent += elapsed(clock);
+                match reply {
+                    Poll::Pending => return false,
+                    Poll::Ready(reply) => reply,
+                }
+            }
+        };
+        let (place, spent) = (&self.places[level.place], level.spent);
+        let verdict = self.judge(place, reply, spent);
+        // Drops the listener's future, and with it the note that it waits.
+        self.levels[depth].state = LevelState::Done(verdict);
+        true
+    }
+
+    /// What a listener's answer comes to; `None` for no opinion.
+    fn judge(
+        &mut self,
+        place: &Place<S>,
+        reply: Reply<S::Answer>,
+        spent: Duration,
+    ) -> Option<Verdict<S::Answer>> {
+        let fail = |kind| Err(ListenerFailure::new(place, kind));
+        let verdict = match reply {
+            Reply::Next => None,
+            Reply::Fault(message) => Some(fail(FailureKind::Fault(message))),
+            Reply::Protocol(message) => Some(fail(FailureKind::Protocol(message))),
+            Reply::Ready(answer) => {
+                let passed = self.ending.pass(answer);
+                Some(passed.or_else(|message| fail(FailureKind::Protocol(message))))
+            }
+        };
+        self.report(place, verdict.as_ref(), spent);
+        verdict
+    }
+
+    fn lost(&self, place: &Place<S>, refusal: &Arc<Refusal>) -> Verdict<S::Answer> {
+        let kind = FailureKind::Unavailable(Arc::clone(refusal));
+        let verdict = Err(ListenerFailure::new(place, kind));
+        self.report(place, Some(&verdict), Duration::ZERO);
+        verdict
+    }
+
+    fn report(&self, place: &Place<S>, verdict: Option<&Verdict<S::Answer>>, spent: Duration) {
+        let Some(trail) = self.trail else { return };
+        let said = match verdict {
+            None => Said::new("next"),
+            Some(Ok(answer)) => self.ending.said(answer),
+            Some(Err(failure)) => Said::because(failure.verdict(), failure.to_string()),
+        };
+        trail.sink.put(TrailEntry {
+            plugin: Arc::clone(&place.plugin),
+            listener: Arc::clone(&place.name),
+            seam: S::NAME.as_str(),
+            verdict: said.verdict,
+            reason: said.reason,
+            ns: u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX),
+            call: trail.call.map(Into::into),
+        });
+    }
+
+    /// Acts on the note that the innermost listener left, if it did. `true` when it had one.
+    fn serve(&mut self) -> bool {
+        let Some((level, outer)) = self.levels.split_last_mut() else { return false };
+        let Some(attempt) = level.desk.asked() else { return false };
+        level.serving = Some(attempt);
+        if let Some(deadline) = level.desk.take_deadline() {
+            level.signal = Some(outer_signal(outer, self.signal).child());
+            level.timer = Some(Box::pin(tokio::time::sleep_until(deadline.at.into())));
+            level.deadlines.push(deadline);
+        }
+        let first = level.place + 1;
+        let asker = outer.len();
+        if let Some(verdict) = self.ask_from(first) {
+            self.deliver(asker, verdict);
+        }
+        true
+    }
+
+    /// Gives `asker` what came of its question, if it still waits for that. A failure becomes the
+    /// asker's own and goes on outwards: nobody further out can hide it.
+    fn deliver(&mut self, asker: usize, verdict: Verdict<S::Answer>) {
+        let level = &mut self.levels[asker];
+        if !level.is_waiting() {
+            return;
+        }
+        match verdict {
+            Ok(answer) => level.desk.answer(answer),
+            Err(failure) => level.state = LevelState::Done(Some(Err(failure))),
+        }
+    }
+
+    /// Takes the innermost level away if it is done.
+    fn settle(&mut self) -> Settled<S::Answer> {
+        let Some(level) = self.levels.pop_if(|it| matches!(it.state, LevelState::Done(_))) else {
+            return Settled::Nothing;
+        };
+        let verdict = match level.state {
+            LevelState::Done(Some(verdict)) => Some(verdict),
+            // As if the listener were not there: the chain goes on behind it.
+            _ => self.ask_from(level.place + 1),
+        };
+        match (verdict, self.levels.len().checked_sub(1)) {
+            (Some(verdict), None) => Settled::Chain(verdict),
+            (Some(verdict), Some(asker)) => {
+                self.deliver(asker, verdict);
+                Settled::Level
+            }
+            (None, _) => Settled::Level,
+        }
+    }
+
+    /// Tells what a listener started and no longer waits for to end.
+    fn release_abandoned(&self) {
+        let Some((_, askers)) = self.levels.split_last() else { return };
+        let Some(gone) = askers.iter().position(|it| !it.is_waiting()) else { return };
+        for signal in self.levels[gone + 1..].iter().filter_map(|it| it.signal.as_ref()) {
+            signal.fire();
+        }
+    }
+
+    /// Fires the deadlines that have passed while something runs further in.
+    fn poll_timers(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some((_, askers)) = self.levels.split_last_mut() else { return false };
+        let mut passed = false;
+        for level in askers {
+            let Some(timer) = &mut level.timer else { continue };
+            if timer.as_mut().poll(cx).is_ready() {
+                level.timer = None;
+                passed = true;
+                for signal in
+                    level.deadlines.last().map(|it| &it.passed).into_iter().chain(&level.signal)
+                {
+                    signal.fire();
+                }
+            }
+        }
+        passed
+    }
+
+    fn clock(&self) -> Option<Instant> {
+        self.trail.is_some().then(Instant::now)
+    }
+}
+
+impl<'a, S: Lend, E: Ending<'a, S::Answer>> Future for Frame<'a, S, E> {
+    type Output = Result<S::Answer, ListenerFailure>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: nothing is moved out of the frame, and the fields that are pointed to stay.
+        let this = unsafe { self.get_unchecked_mut() };
+        if this.table.is_none() {
+            this.lend();
+            if let Some(verdict) = this.ask_from(0) {
+                return Poll::Ready(verdict);
+            }
+        }
+        loop {
+            // The innermost first: a body that has ended beats a deadline that passes now.
+            let mut moved = false;
+            for depth in (0..this.levels.len()).rev() {
+                moved |= this.poll_level(depth, cx);
+            }
+            this.release_abandoned();
+            match this.settle() {
+                Settled::Chain(verdict) => return Poll::Ready(verdict),
+                Settled::Level => moved = true,
+                Settled::Nothing => {}
+            }
+            moved |= this.serve();
+            moved |= this.poll_timers(cx);
+            if !moved {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl<S: Lend, E> Drop for Frame<'_, S, E> {
+    fn drop(&mut self) {
+        // Inner futures may use what outer ones hold: the innermost goes first.
+        while self.levels.pop().is_some() {}
+    }
+}
+
+impl<D: Out> Level<'_, D> {
+    /// Whether its listener waits for what runs further in.
+    fn is_waiting(&self) -> bool {
+        self.serving.is_some() && self.desk.asked() == self.serving
+    }
+}
+
+/// The innermost of the signals that were set, or the caller's.
+fn outer_signal<'s, D>(levels: &'s [Level<'_, D>], caller: &'s Signal) -> &'s Signal {
+    levels.iter().rev().find_map(|it| it.signal.as_ref()).unwrap_or(caller)
+}
+
+fn elapsed(clock: Option<Instant>) -> Duration {
+    clock.map_or(Duration::ZERO, |it| it.elapsed())
+}

@@ -1,0 +1,264 @@
+//! The host's functions as plugins call them.
+//!
+//! They live as long as the process and know their caller by its number alone: one that has been
+//! retired is told so. None of them lets a panic out.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use lockgate_plugin_api::abi::Prefixed;
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard};
+use lockgate_plugin_api::abi::host::{HostTable, HostTableRef};
+use lockgate_plugin_api::abi::listener::Noted;
+use lockgate_plugin_api::abi::process::{CUT, MERGED, ProcessExit, ProcessSpecRef, TIMED_OUT};
+use lockgate_plugin_api::abi::value::{Buf, Status, Str};
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::level_filters::LevelFilter;
+
+use crate::mailbox;
+use crate::process::{self, Ended, Spec};
+use crate::session::InboxTarget;
+use crate::signal;
+
+/// What the host knows of an instance that may call it.
+#[derive(Clone)]
+struct Caller {
+    plugin: Arc<str>,
+    runtime: Handle,
+}
+
+static CALLERS: LazyLock<RwLock<HashMap<u64, Caller>>> = LazyLock::new(RwLock::default);
+
+/// Lets the instance with this number call the host; what it asks for runs on `runtime`.
+pub(super) fn register(instance: u64, plugin: Arc<str>, runtime: Handle) {
+    let caller = Caller { plugin, runtime };
+    CALLERS.write().unwrap_or_else(PoisonError::into_inner).insert(instance, caller);
+}
+
+/// Answers the instance with this number no more.
+pub(super) fn retire(instance: u64) {
+    CALLERS.write().unwrap_or_else(PoisonError::into_inner).remove(&instance);
+}
+
+/// The table that every instance gets.
+pub(super) fn table() -> HostTableRef {
+    const TABLE: &Prefixed<HostTable> =
+        &Prefixed::new(HostTable { log, max_level, has_fired, fired, sleep, send, process });
+    HostTableRef(TABLE.static_as_prefix())
+}
+
+fn caller(instance: u64) -> Option<Caller> {
+    CALLERS.read().unwrap_or_else(PoisonError::into_inner).get(&instance).cloned()
+}
+
+unsafe extern "C" fn log(instance: u64, level: u32, target: Str, message: Str) {
+    // Nobody is left to tell that the log itself failed.
+    let _ = guard(|| {
+        let Some(Caller { plugin, .. }) = caller(instance) else { return };
+        // SAFETY: the plugin lends both texts during the call.
+        let target = unsafe { target.read() }.unwrap_or("(not UTF-8)");
+        // SAFETY: as above.
+        let message = unsafe { message.read() }.unwrap_or("(not UTF-8)");
+        match level {
+            1 => tracing::error!(target: "plugin", %plugin, at = target, "{message}"),
+            2 => tracing::warn!(target: "plugin", %plugin, at = target, "{message}"),
+            3 => tracing::info!(target: "plugin", %plugin, at = target, "{message}"),
+            4 => tracing::debug!(target: "plugin", %plugin, at = target, "{message}"),
+            _ => tracing::trace!(target: "plugin", %plugin, at = target, "{message}"),
+        }
+    });
+}
+
+unsafe extern "C" fn max_level() -> u32 {
+    match LevelFilter::current() {
+        LevelFilter::OFF => 0,
+        LevelFilter::ERROR => 1,
+        LevelFilter::WARN => 2,
+        LevelFilter::INFO => 3,
+        LevelFilter::DEBUG => 4,
+        LevelFilter::TRACE => 5,
+    }
+}
+
+unsafe extern "C" fn has_fired(signal: u64) -> u32 {
+    match guard(|| signal != 0 && signal::known(signal).is_none_or(|it| it.is_cancelled())) {
+        Ok(fired) => u32::from(fired),
+        Err(_) => 1,
+    }
+}
+
+unsafe extern "C" fn fired(
+    instance: u64,
+    signal: u64,
+    future: *mut SeamFuture<Noted>,
+    fault: *mut Buf,
+) -> Status {
+    let answer = answer(instance, |_| {
+        let token = signal::known(signal);
+        Ok(async move {
+            if let Some(token) = token {
+                token.cancelled().await;
+            }
+            Reply::Ready(Noted::DONE)
+        })
+    });
+    // SAFETY: the caller gives empty places to write to.
+    unsafe { write(answer, future, fault) }
+}
+
+unsafe extern "C" fn sleep(
+    instance: u64,
+    millis: u64,
+    future: *mut SeamFuture<Noted>,
+    fault: *mut Buf,
+) -> Status {
+    let answer = answer(instance, |runtime| {
+        // Made on the runtime: a plugin may poll it on a thread of its own.
+        let _runtime = runtime.enter();
+        let slept = tokio::time::sleep(Duration::from_millis(millis));
+        Ok(async move {
+            slept.await;
+            Reply::Ready(Noted::DONE)
+        })
+    });
+    // SAFETY: the caller gives empty places to write to.
+    unsafe { write(answer, future, fault) }
+}
+
+unsafe extern "C" fn send(
+    instance: u64,
+    agent: u64,
+    target: u32,
+    wake: u32,
+    message: Str,
+    future: *mut SeamFuture<Noted>,
+    fault: *mut Buf,
+) -> Status {
+    let answer = answer(instance, |runtime| {
+        // SAFETY: the plugin lends the text during the call.
+        let text = unsafe { message.read() }.map_err(|_| "the message is not UTF-8")?;
+        let message =
+            serde_json::from_str(text).map_err(|error| format!("not a message: {error}"))?;
+        let target = match target {
+            1 => InboxTarget::NextTurn,
+            2 => InboxTarget::NextStep,
+            other => return Err(format!("there is no inbox {other}")),
+        };
+        // Waking an agent starts a task.
+        let _runtime = runtime.enter();
+        // At once, so that what was sent is there when the call has returned.
+        let sent = match mailbox::post(agent, target, wake != 0, message) {
+            Some(Ok(())) => Reply::Ready(Noted::DONE),
+            Some(Err(error)) => Reply::Fault(format!("the message was not taken: {error}")),
+            None => Reply::Fault("the agent is gone".into()),
+        };
+        Ok(std::future::ready(sent))
+    });
+    // SAFETY: the caller gives empty places to write to.
+    unsafe { write(answer, future, fault) }
+}
+
+unsafe extern "C" fn process(
+    instance: u64,
+    spec: ProcessSpecRef,
+    future: *mut SeamFuture<ProcessExit>,
+    fault: *mut Buf,
+) -> Status {
+    let answer = answer(instance, |runtime| {
+        // SAFETY: the plugin lends the spec during the call.
+        let spec = unsafe { read_spec(spec) }?;
+        // A task of the runtime, whoever polls; dropped, it takes the process along.
+        let running = AbortOnDropHandle::new(runtime.spawn(process::run(spec)));
+        Ok(async move {
+            match running.await {
+                Ok(Ok(exit)) => Reply::Ready(written_exit(exit)),
+                Ok(Err(error)) => Reply::Fault(crate::refusal::chain(&error)),
+                Err(error) => Reply::Fault(format!("the process was given up: {error}")),
+            }
+        })
+    });
+    // SAFETY: the caller gives empty places to write to.
+    unsafe { write(answer, future, fault) }
+}
+
+/// What `spec` asks for.
+///
+/// # Safety
+/// The plugin lends `spec` during the call.
+unsafe fn read_spec(spec: ProcessSpecRef) -> Result<Spec, String> {
+    let read = |text: Str| {
+        // SAFETY: the caller vouches for everything in the spec.
+        let text = unsafe { text.read() };
+        text.map(str::to_owned).map_err(|_| "a text of the command is not UTF-8".to_owned())
+    };
+    // SAFETY: the caller vouches for the spec.
+    let arguments = unsafe { spec.arguments().read() };
+    // SAFETY: as above.
+    let environment = unsafe { spec.environment().read() };
+    let environment = environment.as_chunks::<2>().0;
+    let token = match spec.signal() {
+        0 => None,
+        // A signal that is gone is one that has fired: what it was for is over.
+        id => Some(signal::known(id).unwrap_or_else(signal::fired)),
+    };
+    Ok(Spec {
+        program: read(spec.program())?,
+        arguments: arguments.iter().map(|it| read(*it)).collect::<Result<_, _>>()?,
+        cwd: Some(read(spec.cwd())?).filter(|it| !it.is_empty()).map(Into::into),
+        environment: environment
+            .iter()
+            .map(|[name, value]| Ok((read(*name)?, read(*value)?)))
+            .collect::<Result<_, String>>()?,
+        stdin: read(spec.stdin())?,
+        timeout: Some(spec.timeout_ms()).filter(|it| *it != 0).map(Duration::from_millis),
+        keep: Some(spec.keep()).filter(|it| *it != 0),
+        merged: spec.flags() & MERGED != 0,
+        signal: token,
+    })
+}
+
+fn written_exit(exit: process::Exit) -> ProcessExit {
+    let (how, code) = match exit.how {
+        Ended::Exited(code) => (1, code),
+        Ended::Signalled(signal) => (2, signal),
+    };
+    let cut = if exit.cut { CUT } else { 0 };
+    let timed_out = if exit.timed_out { TIMED_OUT } else { 0 };
+    let (stdout, stderr) = (exit.stdout.into(), exit.stderr.into());
+    ProcessExit { how, code, flags: cut | timed_out, stdout, stderr }
+}
+
+/// The future that `make` answers with, for an instance that has not been retired.
+fn answer<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
+    instance: u64,
+    make: impl FnOnce(&Handle) -> Result<F, String>,
+) -> Result<SeamFuture<D>, String> {
+    let Some(caller) = caller(instance) else {
+        return Err("RETIRED: the plugin's instance has ended".into());
+    };
+    guard(|| make(&caller.runtime)).flatten().map(SeamFuture::new)
+}
+
+/// # Safety
+/// `future` and `fault` are empty places to write to.
+unsafe fn write<D: Out>(
+    answer: Result<SeamFuture<D>, String>,
+    future: *mut SeamFuture<D>,
+    fault: *mut Buf,
+) -> Status {
+    match answer {
+        Ok(answer) => {
+            // SAFETY: the caller vouches for `future`.
+            unsafe { future.write(answer) };
+            Status::PENDING
+        }
+        Err(message) => {
+            // SAFETY: the caller vouches for `fault`.
+            unsafe { fault.write(Buf::from(message)) };
+            Status::FAULT
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! One instance of a plugin, from `create` to `destroy`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, ptr};
+
+use lockgate_plugin_api::abi::Prefixed;
+use lockgate_plugin_api::abi::root::{CreateArgs, CreateArgsRef, PluginRootRef};
+use lockgate_plugin_api::abi::tool::{ToolEntryRef, ToolSink, ToolSinkRef};
+use lockgate_plugin_api::abi::value::{Buf, Instance as Opaque, Status, Str};
+use tokio::runtime::Handle;
+
+use super::body::BoundTool;
+use super::host_table;
+use crate::refusal::{Code, Refusal};
+
+/// A live instance. Listeners and tools hold it; when the last of them is gone, so is the
+/// instance: it is quiesced and destroyed, and its library stays.
+pub(crate) struct Instance {
+    root: PluginRootRef,
+    opaque: *const Opaque,
+    id: u64,
+    plugin: Arc<str>,
+}
+
+// SAFETY: the root's functions may be called on any thread, with the instance.
+unsafe impl Send for Instance {}
+// SAFETY: as for `Send`, by several threads at once.
+unsafe impl Sync for Instance {}
+
+impl Instance {
+    /// Creates an instance from its configuration, a JSON text. What it asks of the host later
+    /// runs on `runtime`.
+    ///
+    /// # Errors
+    /// `E-CREATE`, with what the plugin says.
+    pub(crate) fn create(
+        root: PluginRootRef,
+        plugin: Arc<str>,
+        config: &str,
+        runtime: Handle,
+    ) -> Result<Self, Refusal> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        host_table::register(id, Arc::clone(&plugin), runtime);
+        let args =
+            CreateArgs { host: host_table::table(), instance: id, config: Str::lend(config) };
+        let args = Prefixed::new(args);
+        let mut opaque = ptr::null();
+        let mut fault = Buf::EMPTY;
+        // SAFETY: `args` outlives the call below, the only user.
+        let lent = CreateArgsRef(unsafe { args.as_prefix() });
+        // SAFETY: the root's function, with places to write to.
+        let status = unsafe { root.create()(lent, &raw mut opaque, &raw mut fault) };
+        if status != Status::READY {
+            host_table::retire(id);
+            return Err(Refusal::new(Code::Create, said("create", status, &fault)));
+        }
+        Ok(Self { root, opaque, id, plugin })
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// `E-START`, with what the plugin says.
+    pub(crate) fn start(&self) -> Result<(), Refusal> {
+        let mut fault = Buf::EMPTY;
+        // SAFETY: the root's function, called once on a live instance.
+        let status = unsafe { self.root.start()(self.opaque, &raw mut fault) };
+        match status {
+            Status::READY => Ok(()),
+            status => Err(Refusal::new(Code::Start, said("start", status, &fault))),
+        }
+    }
+
+    /// The tools it lists.
+    ///
+    /// # Errors
+    /// `E-START`, with what the plugin says, or that a tool's texts are not what they must be.
+    pub(crate) fn tools(self: &Arc<Self>) -> Result<Vec<BoundTool>, Refusal> {
+        unsafe extern "C" fn add(state: *const (), tool: ToolEntryRef) {
+            // SAFETY: the list below, lent to nobody else during the call.
+            unsafe { &mut *state.cast_mut().cast::<Vec<ToolEntryRef>>() }.push(tool);
+        }
+        let mut entries: Vec<ToolEntryRef> = Vec::new();
+        let sink = Prefixed::new(ToolSink { state: (&raw mut entries).cast(), add });
+        let mut fault = Buf::EMPTY;
+        // SAFETY: `sink` outlives the call below, the only user.
+        let lent = ToolSinkRef(unsafe { sink.as_prefix() });
+        // SAFETY: the root's function, on a live instance.
+        let status = unsafe { self.root.tools()(self.opaque, lent, &raw mut fault) };
+        // Every entry is taken over before anything can fail, so that each is released.
+        let tools: Vec<_> = entries.into_iter().map(|it| BoundTool::new(it, self)).collect();
+        if status != Status::READY {
+            return Err(Refusal::new(Code::Start, said("tools", status, &fault)));
+        }
+        tools.into_iter().collect()
+    }
+
+    /// The root table.
+    pub(crate) fn root(&self) -> PluginRootRef {
+        self.root
+    }
+
+    /// The plugin's own pointer.
+    pub(super) fn opaque(&self) -> *const Opaque {
+        self.opaque
+    }
+
+    /// The plugin's name.
+    pub(crate) fn plugin(&self) -> &Arc<str> {
+        &self.plugin
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("plugin", &self.plugin).field("id", &self.id).finish()
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let mut fault = Buf::EMPTY;
+        // SAFETY: the root's function, called once; nobody else holds the instance.
+        let status = unsafe { self.root.quiesce()(self.opaque, &raw mut fault) };
+        if status != Status::READY {
+            let said = said("quiesce", status, &fault);
+            tracing::warn!(plugin = &*self.plugin, "{said}");
+        }
+        // SAFETY: as above, and the last call on the instance.
+        unsafe { self.root.destroy()(self.opaque) };
+        host_table::retire(self.id);
+    }
+}
+
+/// What a step of an instance's life said when it did not work.
+fn said(step: &str, status: Status, fault: &Buf) -> String {
+    match status {
+        Status::FAULT => {
+            let fault = String::from_utf8_lossy(fault.as_bytes());
+            format!("its `{step}` failed: {fault}")
+        }
+        Status(other) => format!("its `{step}` answered with the status {other}"),
+    }
+}

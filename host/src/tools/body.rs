@@ -1,0 +1,91 @@
+//! A tool's body, run once, and its value put in order.
+
+use std::time::Instant;
+
+use lockgate_plugin_api::abi::future::Reply;
+use lockgate_plugin_api::{Block, ToolOutcome};
+use serde_json::value::RawValue;
+
+use super::{Pipeline, failure};
+use crate::library::body::{BoundTool, RunState};
+use crate::library::call::LentCall;
+use crate::signal::Signal;
+use crate::trail::TrailEntry;
+
+/// Runs the body with what its listeners have left of the signal. Its failure is an outcome like
+/// any other.
+pub(super) async fn dispatch(
+    pipeline: &Pipeline<'_>,
+    state: &RunState,
+    signal: &Signal,
+) -> ToolOutcome {
+    let Some(tool) = pipeline.tool else {
+        return failure::unknown_tool(&pipeline.call.call().name);
+    };
+    let begun = pipeline.snapshot.trail.as_ref().map(|sink| (sink, Instant::now()));
+    let outcome = match tool.run(pipeline.call, state).await {
+        Reply::Ready(outcome) if outcome.is_error() => match checked_failure(outcome) {
+            Ok(outcome) => outcome,
+            Err(why) => failure::invalid_output(&tool.name, &why),
+        },
+        Reply::Ready(outcome) => canonical(tool, pipeline.call, &outcome.value_json()),
+        Reply::Fault(message) => ToolOutcome::failure(message),
+        Reply::Protocol(why) => failure::invalid_output(&tool.name, &why),
+        Reply::Next => failure::invalid_output(&tool.name, "its body gave no answer"),
+    };
+    let aborted = !outcome.is_error() && signal.has_fired();
+    let outcome = if aborted { failure::aborted(true) } else { outcome };
+    if let Some((sink, begun)) = begun {
+        sink.put(TrailEntry {
+            plugin: tool.plugin().clone(),
+            listener: tool.name.as_str().into(),
+            seam: "body",
+            verdict: if outcome.is_error() { "failure" } else { "success" },
+            reason: Some(outcome.message().into_owned()).filter(|it| !it.is_empty()),
+            ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            call: Some(pipeline.call.call().call_id.clone()),
+        });
+    }
+    outcome
+}
+
+/// The success that `value`, a JSON text, makes: checked, and with the content that follows from
+/// it. A failure where it makes none.
+pub(super) fn canonical(tool: &BoundTool, call: &LentCall, value: &str) -> ToolOutcome {
+    if serde_json::from_str::<&RawValue>(value).is_err() {
+        return failure::invalid_output(&tool.name, "value is not lossless JSON");
+    }
+    let content = match tool.render(call, value) {
+        Reply::Next => vec![shown(value)],
+        Reply::Ready(json) => match serde_json::from_slice::<Vec<Block>>(json.text.as_bytes()) {
+            Ok(content) => content,
+            Err(error) => {
+                let why = format!("output.render returned no list of blocks: {error}");
+                return failure::invalid_output(&tool.name, &why);
+            }
+        },
+        Reply::Fault(why) | Reply::Protocol(why) => {
+            return failure::invalid_output(&tool.name, &format!("output.render failed: {why}"));
+        }
+    };
+    ToolOutcome::success_json(value.to_owned()).with_content(&content)
+}
+
+/// What the host shows of a value: a text as it is, anything else as JSON.
+fn shown(value: &str) -> Block {
+    Block::text(serde_json::from_str::<String>(value).unwrap_or_else(|_| value.to_owned()))
+}
+
+/// A failure from a plugin, once everything in it has been read.
+///
+/// # Errors
+/// What cannot be read.
+pub(super) fn checked_failure(outcome: ToolOutcome) -> Result<ToolOutcome, String> {
+    if !outcome.is_known() {
+        return Err("its outcome is neither a success nor a failure".into());
+    }
+    let extras = outcome.extras().map_err(|error| format!("its extras: {error}"))?;
+    let content = outcome.content().map_err(|error| format!("its content: {error}"))?;
+    let message = outcome.message().into_owned();
+    Ok(ToolOutcome::failure(message).with_content(&content).with_extras(&extras))
+}

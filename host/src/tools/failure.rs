@@ -1,0 +1,50 @@
+//! The failures that the pipeline itself makes, with their texts and codes.
+
+use lockgate_plugin_api::{Extras, ToolOutcome};
+
+use crate::seam::ListenerFailure;
+
+/// The arguments are not one JSON text.
+pub(super) fn arguments() -> ToolOutcome {
+    ToolOutcome::failure("tool execution arguments must be losslessly JSON-serializable")
+}
+
+/// The caller gave up, before or after the body began.
+pub(super) fn aborted(has_run: bool) -> ToolOutcome {
+    if has_run {
+        ToolOutcome::coded_failure("tool call aborted", "AbortError", "ABORTED")
+    } else {
+        let message = "tool call aborted before dispatch";
+        ToolOutcome::coded_failure(message, "AbortError", "ABORTED_BEFORE_DISPATCH")
+    }
+}
+
+/// Nobody offers the tool.
+pub(super) fn unknown_tool(name: &str) -> ToolOutcome {
+    let message = format!("unknown tool \"{name}\"");
+    ToolOutcome::coded_failure(message, "ToolNotFoundError", "UNKNOWN_TOOL")
+}
+
+/// The tool's value is not what it has to be.
+pub(super) fn invalid_output(name: &str, why: &str) -> ToolOutcome {
+    let message = format!("tool \"{name}\" returned invalid output: {why}");
+    ToolOutcome::coded_failure(message, "ToolOutputError", "INVALID_TOOL_OUTPUT")
+}
+
+/// A policy said no. Its code is the host's own: it is no part of what a session records as the
+/// error.
+pub(super) fn denied(reason: &str, code: &str) -> ToolOutcome {
+    let extras = Extras { code: Some(code.to_owned()), ..Extras::default() };
+    ToolOutcome::failure(reason).with_extras(&extras)
+}
+
+/// A policy wants a person to be asked, and there is no way to.
+pub(super) fn unasked(name: &str, reason: Option<&str>) -> ToolOutcome {
+    let general = format!("tool \"{name}\" requires approval (not yet supported)");
+    denied(reason.unwrap_or(&general), "APPROVAL_UNAVAILABLE")
+}
+
+/// A listener that had to answer did not: the policy never ran, which is not a no.
+pub(super) fn listener(failure: &ListenerFailure) -> ToolOutcome {
+    denied(&failure.to_string(), failure.code())
+}
