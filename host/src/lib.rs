@@ -1,8 +1,12 @@
 //! A host for native plugins that interpose on an AI agent.
 
 mod agent;
+#[cfg(feature = "app")]
+pub mod app;
 pub mod artifact;
 pub mod compat;
+#[cfg(feature = "app")]
+pub mod config;
 pub mod discover;
 mod generation;
 mod host;

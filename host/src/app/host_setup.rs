@@ -1,0 +1,42 @@
+//! From flags, environment and configuration file to a running host.
+
+use std::env;
+use std::path::PathBuf;
+
+use super::{Failure, PluginArgs};
+use crate::config::Config;
+use crate::host::{Host, HostOptions};
+use crate::trail::TrailSink;
+
+/// What the command line and the configuration file say together.
+pub(super) struct Setup {
+    pub(super) config: Config,
+    pub(super) cwd: PathBuf,
+    pub(super) options: HostOptions,
+}
+
+impl PluginArgs {
+    /// Reads the configuration; flags and the environment win over it.
+    pub(super) fn setup(self, trail: Option<TrailSink>) -> Result<Setup, Failure> {
+        let here = env::current_dir()?;
+        let search_from = self.cwd.clone().unwrap_or_else(|| here.clone());
+        let config = Config::load(self.config.as_deref(), &here.join(search_from))?;
+        let cwd = self.cwd.or_else(|| config.cwd.clone()).map_or(here.clone(), |it| here.join(it));
+        let plugin_dirs =
+            if self.plugins.is_empty() { config.plugin_dirs.clone() } else { self.plugins };
+        let options = HostOptions {
+            plugin_dirs,
+            plugins: config.plugins.clone(),
+            strict: self.strict || config.strict,
+            trail,
+        };
+        Ok(Setup { config, cwd, options })
+    }
+}
+
+impl Setup {
+    /// Starts the host.
+    pub(super) fn start(&self) -> Result<Host, Failure> {
+        Ok(Host::start(&self.options)?)
+    }
+}

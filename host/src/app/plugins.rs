@@ -1,0 +1,215 @@
+//! `lockgate plugins`: what is there, what it says of itself, and whether it would load here.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+use serde_json::json;
+
+use super::host_setup::Setup;
+use super::{Ending, Failure, PluginArgs, screen};
+use crate::artifact::Artifact;
+use crate::discover;
+use crate::host::{self, PluginReport, PluginState};
+use crate::refusal::{Code, Refusal};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PluginsCommand {
+    /// Lists the plugins of the directories and what became of each.
+    List {
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        plugins: PluginArgs,
+    },
+    /// Prints what a plugin says of itself. Runs nothing of it.
+    Inspect {
+        /// The plugin's file.
+        file: PathBuf,
+        /// Prints the manifest as JSON on one line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Says whether plugins would load here, and why not.
+    Check {
+        /// Plugin files, and directories with plugins.
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<PathBuf>,
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        plugins: PluginArgs,
+    },
+}
+
+/// What `check --json` prints for each file.
+#[derive(Serialize)]
+struct Check {
+    path: PathBuf,
+    ok: bool,
+    code: Option<&'static str>,
+    message: Option<String>,
+    remedy: Option<&'static str>,
+}
+
+pub(super) fn plugins(command: PluginsCommand) -> Result<Ending, Failure> {
+    match command {
+        PluginsCommand::List { json, plugins } => list(&plugins.setup(None)?, json),
+        PluginsCommand::Inspect { file, json } => inspect(&file, json),
+        PluginsCommand::Check { paths, json, plugins } => {
+            check(&paths, &plugins.setup(None)?, json)
+        }
+    }
+}
+
+fn list(setup: &Setup, json: bool) -> Result<Ending, Failure> {
+    let host = setup.start()?;
+    if json {
+        let rows: Vec<_> = host.plugins().iter().map(row).collect();
+        screen::json(&rows)?;
+        return Ok(Ending::Done);
+    }
+    if host.plugins().is_empty() {
+        let searched = setup.options.plugin_dirs.iter().map(|it| it.display().to_string());
+        let searched = searched.collect::<Vec<_>>().join(", ");
+        let hint = "name a directory with --plugins DIR, or `plugin_dirs` in lockgate.toml";
+        screen::line(&match searched.as_str() {
+            "" => format!("no plugin directory is set: {hint}"),
+            dirs => format!("no plugins in {dirs}: {hint}"),
+        });
+        return Ok(Ending::Done);
+    }
+    let mut table = table();
+    table.set_header(["plugin", "version", "state", "listens to", "tools", "file"]);
+    for report in host.plugins() {
+        let manifest = report.manifest.as_ref();
+        table.add_row([
+            manifest.map_or_else(|| "-".into(), |it| it.name.clone()),
+            manifest.map_or_else(|| "-".into(), |it| it.version.clone()),
+            state(&report.state),
+            seams(report).join(" "),
+            tools(&report.state).join(" "),
+            report.path.display().to_string(),
+        ]);
+    }
+    screen::out(&format!("{table}\n"))?;
+    for report in host.plugins() {
+        if let PluginState::Refused(refusal) = &report.state {
+            screen::line(&format!("{}: {refusal}", report.path.display()));
+            screen::aside(&format!("    {}", refusal.remedy()));
+        }
+    }
+    Ok(Ending::Done)
+}
+
+/// A table that fits the terminal; without one it is as wide as it needs to be.
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    if std::io::stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
+    table
+}
+
+fn row(report: &PluginReport) -> serde_json::Value {
+    let manifest = report.manifest.as_ref();
+    let refusal = match &report.state {
+        PluginState::Refused(refusal) => Some(refusal),
+        PluginState::Live { .. } | PluginState::Disabled | PluginState::Superseded => None,
+    };
+    json!({
+        "path": report.path,
+        "name": manifest.map(|it| &it.name),
+        "version": manifest.map(|it| &it.version),
+        "state": state(&report.state),
+        "listeners": manifest.map(|it| &it.listeners),
+        "tools": tools(&report.state),
+        "code": refusal.map(|it| it.code().as_str()),
+        "message": refusal.map(|it| it.message()),
+        "remedy": refusal.map(|it| it.remedy()),
+    })
+}
+
+fn state(state: &PluginState) -> String {
+    match state {
+        PluginState::Live { .. } => "live".into(),
+        PluginState::Refused(refusal) => format!("refused {}", refusal.code()),
+        PluginState::Disabled => "disabled".into(),
+        PluginState::Superseded => "superseded".into(),
+    }
+}
+
+fn seams(report: &PluginReport) -> Vec<&'static str> {
+    let listeners = report.manifest.iter().flat_map(|it| &it.listeners);
+    listeners.map(|it| it.seam).collect::<BTreeSet<_>>().iter().map(|it| it.as_str()).collect()
+}
+
+fn tools(state: &PluginState) -> &[String] {
+    match state {
+        PluginState::Live { tools, .. } => tools,
+        PluginState::Refused(_) | PluginState::Disabled | PluginState::Superseded => &[],
+    }
+}
+
+fn inspect(file: &Path, json: bool) -> Result<Ending, Failure> {
+    let artifact = match Artifact::read(file) {
+        Ok(artifact) => artifact,
+        Err(refusal) => {
+            screen::error(&format!("{}: {refusal}", file.display()));
+            screen::aside(refusal.remedy());
+            return Ok(Ending::Incompatible);
+        }
+    };
+    if json {
+        screen::json(&artifact.manifest)?;
+    } else {
+        screen::out(&format!("{}\n", serde_json::to_string_pretty(&artifact.manifest)?))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn check(paths: &[PathBuf], setup: &Setup, json: bool) -> Result<Ending, Failure> {
+    let mut checks = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            let files = discover::scan(std::slice::from_ref(path))?;
+            checks.extend(files.iter().map(|it| check_file(it, setup)));
+        } else {
+            checks.push(check_file(path, setup));
+        }
+    }
+    let all_fit = checks.iter().all(|it| it.ok);
+    if json {
+        screen::json(&checks)?;
+    } else {
+        checks.iter().try_for_each(show)?;
+    }
+    Ok(if all_fit { Ending::Done } else { Ending::Incompatible })
+}
+
+fn check_file(path: &Path, setup: &Setup) -> Check {
+    let refusal = host::check(path, &setup.options).err();
+    Check {
+        path: path.to_owned(),
+        ok: refusal.is_none(),
+        code: refusal.as_ref().map(Refusal::code).map(Code::as_str),
+        message: refusal.as_ref().map(|it| it.message().to_owned()),
+        remedy: refusal.as_ref().map(Refusal::remedy),
+    }
+}
+
+fn show(check: &Check) -> std::io::Result<()> {
+    let path = check.path.display();
+    match (check.code, &check.message, check.remedy) {
+        (Some(code), Some(message), Some(remedy)) => {
+            screen::out(&format!("{path}: {code}: {message}\n    {remedy}\n"))
+        }
+        _ => screen::out(&format!("{path}: ok\n")),
+    }
+}

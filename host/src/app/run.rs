@@ -1,0 +1,186 @@
+//! `lockgate run`: one agent session.
+
+use std::env;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Args;
+use lockgate_plugin_api::{Message, SessionSource};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+
+use super::host_setup::Setup;
+use super::watch_session::{self, Watched};
+use super::{Ending, Failure, PluginArgs, screen};
+use crate::agent::{Agent, AgentOptions, SESSION_START_GRACE};
+use crate::model::{self, Model, ModelSpec};
+use crate::session::{AbortCause, Header, SessionLog, TurnEndReason, unix_millis};
+use crate::trail::TrailSink;
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// What to ask. Without it: the recording's prompts, or one prompt a line from standard input.
+    prompt: Option<String>,
+    /// The model: replay:FILE (a recorded session) or script:FILE (answers written by hand).
+    #[arg(long, value_name = "SPEC", env = "LOCKGATE_MODEL", value_parser = super::model_spec)]
+    model: Option<ModelSpec>,
+    /// The new file for the session's log, instead of one in the user's state directory.
+    #[arg(long, value_name = "FILE", env = "LOCKGATE_SESSION")]
+    session: Option<PathBuf>,
+    /// Prints the session's events as they come, one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    plugins: PluginArgs,
+}
+
+pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
+    let trail = (!args.json).then(|| TrailSink::new(|entry| screen::decision(&entry)));
+    let setup = args.plugins.setup(trail)?;
+    let spec = match (args.model, &setup.config.model) {
+        (Some(spec), _) => spec,
+        (None, Some(spec)) => super::model_spec(spec)?,
+        (None, None) => {
+            return Err("no model is set: use --model replay:FILE or --model script:FILE".into());
+        }
+    };
+    let model: Arc<dyn Model> = model::open(&spec, &setup.cwd)?.into();
+    let path = match args.session {
+        Some(path) => path,
+        None => new_session_file()?,
+    };
+    // Before any plugin runs: a log that cannot be written must not cost a session.
+    let log = SessionLog::create(&path, header(&setup), unix_millis)?;
+    let session = Session::start(&setup, Arc::clone(&model), log, args.json)?;
+    let prompts = match args.prompt {
+        Some(prompt) => vec![Message::from_user(prompt)],
+        None => model.prompts().to_vec(),
+    };
+    let ending = if prompts.is_empty() {
+        session.converse().await?
+    } else {
+        session.ask_all(prompts).await?
+    };
+    if !args.json {
+        screen::aside(&format!("session log: {}", path.display()));
+    }
+    Ok(ending)
+}
+
+fn header(setup: &Setup) -> Header {
+    Header::new(Some(setup.cwd.clone()), unix_millis())
+}
+
+/// A file that does not exist yet, in the user's directory for state.
+fn new_session_file() -> Result<PathBuf, Failure> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let state = state
+        .or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".local/state")))
+        .ok_or("there is no place for the session's log: use --session FILE or set HOME")?;
+    let dir = state.join("lockgate/sessions");
+    fs::create_dir_all(&dir).map_err(|error| {
+        format!("cannot make the directory for session logs `{}`: {error}", dir.display())
+    })?;
+    let id = uuid::Uuid::new_v4();
+    Ok(dir.join(format!("{}-{id}.jsonl", unix_millis())))
+}
+
+/// An agent that the person watches.
+pub(super) struct Session {
+    agent: Agent,
+    watched: Arc<Mutex<Watched>>,
+    // Last: the plugins outlive the agent that calls them.
+    _host: crate::host::Host,
+}
+
+impl Session {
+    /// Starts the host and an agent on it. Its events are printed as they come.
+    pub(super) fn start(
+        setup: &Setup,
+        model: Arc<dyn Model>,
+        mut log: SessionLog,
+        json: bool,
+    ) -> Result<Self, Failure> {
+        let host = setup.start()?;
+        let watched = Arc::new(Mutex::new(Watched::default()));
+        let seen = Arc::clone(&watched);
+        log.observe(move |event| {
+            let mut watched = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            watch_session::show(&mut watched, event, json);
+        });
+        let options = AgentOptions {
+            cwd: Some(setup.cwd.clone()),
+            system: setup.config.system.clone(),
+            source: SessionSource::Startup,
+            session_start_grace: setup.config.session_start_grace.unwrap_or(SESSION_START_GRACE),
+        };
+        let agent = host.agent(model, log, options);
+        Ok(Self { agent, watched, _host: host })
+    }
+
+    /// Asks one prompt after the other, each in a turn of its own, until one does not complete.
+    pub(super) async fn ask_all(&self, prompts: Vec<Message>) -> Result<Ending, Failure> {
+        let mut ending = Ending::Done;
+        for prompt in prompts {
+            let one = self.ask(prompt).await?;
+            match one {
+                Ending::Interrupted => return Ok(one),
+                Ending::Done => {}
+                Ending::Failed | Ending::Refused | Ending::Incompatible => ending = one,
+            }
+        }
+        Ok(ending)
+    }
+
+    /// Asks what is typed, a line a prompt, until there is no more.
+    async fn converse(&self) -> Result<Ending, Failure> {
+        let mut lines = BufReader::new(tokio::io::stdin()).lines();
+        let mut ending = Ending::Done;
+        while let Some(prompt) = next_line(&mut lines).await? {
+            if !prompt.trim().is_empty() {
+                ending = self.ask(Message::from_user(prompt)).await?;
+            }
+        }
+        Ok(ending)
+    }
+
+    /// Asks one prompt. Ctrl-C cancels its turn, and a second one leaves at once.
+    async fn ask(&self, prompt: Message) -> Result<Ending, Failure> {
+        self.agent.follow_up(prompt)?;
+        let mut idle = std::pin::pin!(self.agent.when_idle());
+        let mut cancelled = false;
+        loop {
+            tokio::select! {
+                ended = &mut idle => break ended?,
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            if cancelled {
+                return Ok(Ending::Interrupted);
+            }
+            cancelled = true;
+            screen::aside("stopping; Ctrl-C again to leave at once");
+            self.agent.cancel(AbortCause::User)?;
+        }
+        let reason = self.watched.lock().unwrap_or_else(PoisonError::into_inner).take_end();
+        Ok(match reason {
+            _ if cancelled => Ending::Interrupted,
+            Some(TurnEndReason::Completed | TurnEndReason::MaxTokens) => Ending::Done,
+            Some(TurnEndReason::Blocked) => Ending::Refused,
+            Some(TurnEndReason::Aborted { .. }) => Ending::Interrupted,
+            Some(TurnEndReason::Error { .. } | TurnEndReason::Interrupted) | None => Ending::Failed,
+        })
+    }
+}
+
+/// The next line of standard input; on a terminal it is asked for.
+async fn next_line(lines: &mut Lines<BufReader<Stdin>>) -> Result<Option<String>, Failure> {
+    if std::io::stdin().is_terminal() {
+        screen::prompt();
+    }
+    tokio::select! {
+        line = lines.next_line() => Ok(line?),
+        // Nothing runs that could be cancelled: leave.
+        _ = tokio::signal::ctrl_c() => Ok(None),
+    }
+}

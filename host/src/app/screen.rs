@@ -1,0 +1,112 @@
+//! What the person sees: lines on standard error, data on standard output.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anstream::eprintln;
+use clap::builder::styling::{AnsiColor, Style};
+use lockgate_plugin_api::{Block, Message};
+use serde::Serialize;
+
+use crate::trail::TrailEntry;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GREEN: Style = AnsiColor::Green.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const RED: Style = AnsiColor::Red.on_default();
+
+/// Says that something failed.
+pub(super) fn error(message: &str) {
+    eprintln!("{RED}error{RED:#}: {message}");
+}
+
+/// A line for the person.
+pub(super) fn line(text: &str) {
+    eprintln!("{text}");
+}
+
+/// A heading for the person.
+pub(super) fn heading(text: &str) {
+    line(&format!("{BOLD}{text}{BOLD:#}"));
+}
+
+/// A line of lesser weight.
+pub(super) fn aside(text: &str) {
+    line(&format!("{DIM}{text}{DIM:#}"));
+}
+
+/// One answer of the trail: who, where, what, why and in how long.
+pub(super) fn decision(entry: &TrailEntry) {
+    let style = match entry.verdict {
+        "deny" | "reject" | "block" | "fault" | "protocol" | "unavailable" | "failure" => RED,
+        "ask" | "replace-content" | "replace-value" => YELLOW,
+        "next" | "noted" => DIM,
+        _ => GREEN,
+    };
+    let who = format!("{}/{}", entry.plugin, entry.listener);
+    let why = entry.reason.as_deref().map(first_line).unwrap_or_default();
+    line(&format!(
+        "    {:<13} {who:<28} {style}{:<15}{style:#} {:>9}  {DIM}{why}{DIM:#}",
+        entry.seam,
+        entry.verdict,
+        time(Duration::from_nanos(entry.ns)),
+    ));
+}
+
+/// What the model is told of a tool call.
+pub(super) fn result(message: &Message) -> String {
+    let told = message.content.iter().map(|block| match block {
+        Block::ToolResult { content, is_error, .. } => {
+            let style = if *is_error { RED } else { DIM };
+            let text = content.iter().map(|it| match it {
+                Block::Text { text } => first_line(text),
+                Block::Reasoning { .. } | Block::Image { .. } => "(not text)".into(),
+                Block::ToolCall { .. } | Block::ToolResult { .. } => "(not text)".into(),
+            });
+            format!("{style}{}{style:#}", text.collect::<Vec<_>>().join(" "))
+        }
+        Block::Text { .. } | Block::Reasoning { .. } => String::new(),
+        Block::Image { .. } | Block::ToolCall { .. } => String::new(),
+    });
+    format!("  = {}", told.collect::<Vec<_>>().join(" "))
+}
+
+/// Asks for a line on the terminal.
+pub(super) fn prompt() {
+    anstream::eprint!("{BOLD}> {BOLD:#}");
+}
+
+/// A time with three figures at the most.
+pub(super) fn time(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    match micros {
+        it if it < 100.0 => format!("{it:.1} µs"),
+        it if it < 1e3 => format!("{it:.0} µs"),
+        it if it < 1e5 => format!("{:.1} ms", it / 1e3),
+        it if it < 1e6 => format!("{:.0} ms", it / 1e3),
+        it => format!("{:.1} s", it / 1e6),
+    }
+}
+
+/// The first line of a text, with a mark where there are more.
+pub(super) fn first_line(text: &str) -> String {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    if lines.next().is_some() { format!("{first} …") } else { first.to_owned() }
+}
+
+/// One value as JSON on standard output, a line of its own.
+pub(super) fn json(value: &impl Serialize) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    serde_json::to_writer(&mut out, value)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Text on standard output, as it is.
+pub(super) fn out(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

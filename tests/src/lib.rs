@@ -1,0 +1,73 @@
+//! Support for tests that need real plugins: builds them once, and puts them into a directory.
+
+use std::collections::HashMap;
+use std::env::consts::DLL_SUFFIX;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What one build of the workspace has made: libraries and programs, by target name.
+static BUILT: LazyLock<HashMap<String, PathBuf>> = LazyLock::new(build);
+
+/// The library of a plugin or fixture of the workspace.
+///
+/// # Panics
+/// When the workspace does not build, or has no such library.
+pub fn library(package: &str) -> &'static Path {
+    let name = format!("{}{DLL_SUFFIX}", package.replace('-', "_"));
+    BUILT.get(&name).unwrap_or_else(|| panic!("the workspace builds no library `{name}`"))
+}
+
+/// The program `lockgate`.
+///
+/// # Panics
+/// When the workspace does not build.
+pub fn lockgate() -> &'static Path {
+    BUILT.get("lockgate").expect("the workspace builds the program")
+}
+
+/// A new directory with the libraries of these packages.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn plugin_dir(packages: &[&str]) -> TempDir {
+    let dir = TempDir::new().expect("a temporary directory can be made");
+    for package in packages {
+        let library = library(package);
+        let name = library.file_name().expect("a library has a name");
+        fs::copy(library, dir.path().join(name)).expect("a library can be copied");
+    }
+    dir
+}
+
+/// Builds the workspace in the caller's profile, and asks cargo where everything is.
+fn build() -> HashMap<String, PathBuf> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--workspace", "--quiet", "--message-format=json", "--manifest-path"]);
+    cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    let build = cargo.output().expect("cargo runs");
+    assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
+    let messages = String::from_utf8(build.stdout).expect("cargo prints UTF-8");
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .flat_map(|it| {
+            let libraries = it["filenames"].as_array().cloned().unwrap_or_default();
+            libraries.into_iter().chain([it["executable"].clone()])
+        })
+        .filter_map(|it| it.as_str().map(PathBuf::from))
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            let name = name.strip_prefix(std::env::consts::DLL_PREFIX).unwrap_or(name);
+            let is_wanted = name.ends_with(DLL_SUFFIX) || !name.contains('.');
+            is_wanted.then(|| (name.to_owned(), path.clone()))
+        })
+        .collect()
+}
