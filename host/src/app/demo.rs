@@ -70,10 +70,10 @@ pub(super) async fn demo() -> Result<Ending, Failure> {
 fn closing(cwd: &Path) -> Result<(), Failure> {
     let survived = fs::read_to_string(cwd.join("notes.txt")).is_ok_and(|it| it == NOTES);
     screen::heading("What happened");
-    screen::line(match survived {
-        true => "notes.txt is still there: what a policy denied did not run.",
-        false => return Err("notes.txt is gone: a denied command has run".into()),
-    });
+    if !survived {
+        return Err("notes.txt is gone: a denied command has run".into());
+    }
+    screen::line("notes.txt is still there: what a policy denied did not run.");
     screen::line("Write a plugin of your own: README.md has one in 15 lines.");
     Ok(())
 }
@@ -81,6 +81,7 @@ fn closing(cwd: &Path) -> Result<(), Failure> {
 fn options(plugins: &Path) -> HostOptions {
     let settings = |config: Value| PluginSettings { config, ..PluginSettings::default() };
     let plugin_settings = BTreeMap::from([
+        ("native-guard".to_owned(), settings(json!({"allowed_tools": ["bash"]}))),
         // A second is enough for what the demo does, and for seeing it pass.
         ("tool-shell".to_owned(), settings(json!({"max_timeout_ms": 1000}))),
     ]);

@@ -56,10 +56,10 @@ mod unix {
             self.send(Signal::KILL);
         }
 
-        /// Waits until there is no member left. The leader must have been waited for.
+        /// Waits until no member is alive. The leader must have been waited for.
         pub(crate) async fn gone(&self) {
             let mut looks = time::interval(LOOK);
-            while self.0.is_some_and(|it| test_kill_process_group(it).is_ok()) {
+            while self.0.is_some_and(|it| test_kill_process_group(it).is_ok() && has_living(it)) {
                 looks.tick().await;
             }
         }
@@ -80,6 +80,52 @@ mod unix {
     impl Drop for Group {
         fn drop(&mut self) {
             self.kill();
+        }
+    }
+
+    /// Whether a member of the group is more than a zombie. In a container without an init
+    /// nobody reaps orphans, and they answer to signals for ever.
+    #[cfg(target_os = "linux")]
+    fn has_living(group: Pid) -> bool {
+        let Ok(processes) = std::fs::read_dir("/proc") else { return true };
+        processes.flatten().any(|process| {
+            std::fs::read_to_string(process.path().join("stat"))
+                .is_ok_and(|stat| is_living_member(&stat, group))
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn has_living(_: Pid) -> bool {
+        true
+    }
+
+    /// Whether this line of a process's state is of a member that lives.
+    #[cfg(target_os = "linux")]
+    fn is_living_member(stat: &str, group: Pid) -> bool {
+        // The name comes before, in parentheses, and may hold anything.
+        let Some((_, after)) = stat.rsplit_once(')') else { return false };
+        let mut fields = after.split_whitespace();
+        let state = fields.next();
+        let member = fields.nth(1).and_then(|it| it.parse().ok());
+        !matches!(state, Some("Z" | "X")) && member == Some(group.as_raw_nonzero().get())
+    }
+
+    #[cfg(all(test, target_os = "linux"))]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn zombies_and_strangers_are_not_living_members() {
+            #[track_caller]
+            fn check(stat: &str, expected: bool) {
+                let group = Pid::from_raw(42).unwrap();
+                assert_eq!(is_living_member(stat, group), expected);
+            }
+            check("43 (sleep) S 1 42 42 0 -1", true);
+            check("43 (a) b) R 1 42 42 0 -1", true);
+            check("43 (sleep) Z 1 42 42 0 -1", false);
+            check("43 (sleep) S 42 41 42 0 -1", false);
+            check("", false);
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct NativeGuard {
 struct Config {
     /// A prompt that contains one of these is refused.
     forbidden_prompts: Vec<String>,
+    /// Tools that may be called without asking the listeners further in.
+    allowed_tools: Vec<String>,
     /// Tools that are never called.
     denied_tools: Vec<String>,
     /// A call whose arguments contain one of these is denied.
@@ -29,6 +31,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             forbidden_prompts: vec!["rm -rf".into()],
+            allowed_tools: Vec::new(),
             denied_tools: Vec::new(),
             denied_arguments: vec!["rm -rf".into()],
         }
@@ -56,14 +59,19 @@ impl NativeGuard {
         Ok(forbidden.map(|it| PreStepDecision::reject(format!("the prompt contains `{it}`"))))
     }
 
-    /// Denies the tools on the list, and arguments that contain something denied.
+    /// Denies the tools on the one list and arguments that contain something denied, and allows
+    /// what is left of the tools on the other.
     fn gate(&self, call: &ToolCall) -> Option<PreToolDecision> {
         if self.config.denied_tools.iter().any(|it| it == call.name()) {
             let reason = format!("the tool `{}` is not allowed here", call.name());
             return Some(PreToolDecision::deny(reason));
         }
-        let denied = found_in([call.arguments()], &self.config.denied_arguments)?;
-        Some(PreToolDecision::deny(format!("arguments with `{denied}` are not allowed here")))
+        if let Some(denied) = found_in([call.arguments()], &self.config.denied_arguments) {
+            let reason = format!("arguments with `{denied}` are not allowed here");
+            return Some(PreToolDecision::deny(reason));
+        }
+        let allowed = self.config.allowed_tools.iter().any(|it| it == call.name());
+        allowed.then(PreToolDecision::allow)
     }
 
     /// Adds a note to whatever the listeners further in decide.
