@@ -50,3 +50,8 @@ pub use message::{Block, Message, Role, Source};
 pub use outcome::{ErrorInfo, Extras, ToolOutcome};
 pub use plugin::{Create, Plugin, PluginError};
 pub use tool::{Tool, ToolError, ToolSpec};
+
+/// The README's plugin, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
