@@ -119,9 +119,10 @@ fn failed(error: &dyn std::error::Error) -> ExitCode {
 }
 
 fn log_to_stderr(verbose: u8) {
+    // What the host logs about refused files, the program says itself.
     let level = match verbose {
-        0 => "warn",
-        1 => "info",
+        0 => "warn,lockgate::host=error",
+        1 => "info,lockgate::host=error",
         _ => "trace",
     };
     let filter = EnvFilter::try_from_env("LOCKGATE_LOG").unwrap_or_else(|_| level.into());

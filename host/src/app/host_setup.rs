@@ -3,9 +3,9 @@
 use std::env;
 use std::path::PathBuf;
 
-use super::{Failure, PluginArgs};
+use super::{Failure, PluginArgs, screen};
 use crate::config::Config;
-use crate::host::{Host, HostOptions};
+use crate::host::{Host, HostOptions, PluginState};
 use crate::trail::TrailSink;
 
 /// What the command line and the configuration file say together.
@@ -35,8 +35,14 @@ impl PluginArgs {
 }
 
 impl Setup {
-    /// Starts the host.
+    /// Starts the host, and says which files it refused and why.
     pub(super) fn start(&self) -> Result<Host, Failure> {
-        Ok(Host::start(&self.options)?)
+        let host = Host::start(&self.options)?;
+        for report in host.plugins() {
+            if let PluginState::Refused(refusal) = &report.state {
+                screen::refusal(&report.path, refusal);
+            }
+        }
+        Ok(host)
     }
 }

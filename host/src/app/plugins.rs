@@ -98,12 +98,6 @@ fn list(setup: &Setup, json: bool) -> Result<Ending, Failure> {
         ]);
     }
     screen::out(&format!("{table}\n"))?;
-    for report in host.plugins() {
-        if let PluginState::Refused(refusal) = &report.state {
-            screen::line(&format!("{}: {refusal}", report.path.display()));
-            screen::aside(&format!("    {}", refusal.remedy()));
-        }
-    }
     Ok(Ending::Done)
 }
 
@@ -161,8 +155,7 @@ fn inspect(file: &Path, json: bool) -> Result<Ending, Failure> {
     let artifact = match Artifact::read(file) {
         Ok(artifact) => artifact,
         Err(refusal) => {
-            screen::error(&format!("{}: {refusal}", file.display()));
-            screen::aside(refusal.remedy());
+            screen::refusal(file, &refusal);
             return Ok(Ending::Incompatible);
         }
     };

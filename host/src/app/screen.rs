@@ -1,6 +1,7 @@
 //! What the person sees: lines on standard error, data on standard output.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use anstream::eprintln;
@@ -8,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use lockgate_plugin_api::{Block, Message};
 use serde::Serialize;
 
+use crate::refusal::Refusal;
 use crate::trail::TrailEntry;
 
 const BOLD: Style = Style::new().bold();
@@ -19,6 +21,12 @@ const RED: Style = AnsiColor::Red.on_default();
 /// Says that something failed.
 pub(super) fn error(message: &str) {
     eprintln!("{RED}error{RED:#}: {message}");
+}
+
+/// Says that a file was refused, why, and what to do about it.
+pub(super) fn refusal(path: &Path, refusal: &Refusal) {
+    eprintln!("{RED}refused{RED:#} {}: {refusal}", path.display());
+    aside(&format!("    {}", refusal.remedy()));
 }
 
 /// A line for the person.
