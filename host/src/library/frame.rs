@@ -5,6 +5,8 @@
 //! returned. So the depth of the stack does not grow with the chain, one plugin at a time is on
 //! it, and what a listener abandons goes on belonging to the frame, which waits for its end.
 
+mod level;
+
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -13,13 +15,13 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use lockgate_plugin_api::abi::Prefixed;
-use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture};
+use lockgate_plugin_api::abi::future::Reply;
 use lockgate_plugin_api::abi::next::{NextTable, NextTableRef};
-use tokio::time::Sleep;
 
+use self::level::{Level, LevelState, Settled, Verdict, outer_signal};
 use super::facts::Lend;
 use super::listener::{Asked, FailureKind, Held, ListenerFailure, Place};
-use super::next::{Deadline, Desk, Desks};
+use super::next::Desks;
 use crate::refusal::Refusal;
 use crate::signal::Signal;
 use crate::trail::{Said, TrailEntry, TrailSink};
@@ -78,41 +80,6 @@ pub(crate) struct Trail<'a> {
 // SAFETY: the tables are read-only and point into the pinned frame and to `facts`, which may be
 // sent; desks are locked.
 unsafe impl<S: Lend, E: Send> Send for Frame<'_, S, E> {}
-
-struct Level<'a, D> {
-    /// The place of its listener; the count of places for the end.
-    place: usize,
-    state: LevelState<'a, D>,
-    desk: Arc<Desk<D>>,
-    /// Which of its questions is being answered further in.
-    serving: Option<u64>,
-    /// Tells what runs further in to end, where that differs from further out.
-    signal: Option<Signal>,
-    /// The deadlines set by the listener, which it may ask about; the last one counts.
-    deadlines: Vec<Deadline>,
-    timer: Option<Pin<Box<Sleep>>>,
-    spent: Duration,
-}
-
-enum LevelState<'a, D> {
-    Listener(SeamFuture<D>),
-    End(Pin<Box<dyn Future<Output = D> + Send + 'a>>),
-    /// It has answered, or has no opinion; what it started further in is waited for first.
-    Done(Option<Verdict<D>>),
-}
-
-/// What became of a question.
-type Verdict<D> = Result<D, ListenerFailure>;
-
-/// What one look at the innermost level came to.
-enum Settled<D> {
-    /// It is not done.
-    Nothing,
-    /// It is gone, and somebody further out has its answer.
-    Level,
-    /// It was the outermost: the answer of the chain.
-    Chain(Verdict<D>),
-}
 
 impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
     /// A question about `facts` to `places`, the outermost first. `signal` is the caller's.
@@ -194,16 +161,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         signal: Option<Signal>,
         spent: Duration,
     ) {
-        self.levels.push(Level {
-            place,
-            state,
-            desk: self.desks.leave(),
-            serving: None,
-            signal,
-            deadlines: Vec::new(),
-            timer: None,
-            spent,
-        });
+        self.levels.push(Level::new(place, state, self.desks.leave(), signal, spent));
     }
 
     /// Polls one level. `true` when something came of it.
@@ -405,18 +363,6 @@ impl<S: Lend, E> Drop for Frame<'_, S, E> {
         // Inner futures may use what outer ones hold: the innermost goes first.
         while self.levels.pop().is_some() {}
     }
-}
-
-impl<D: Out> Level<'_, D> {
-    /// Whether its listener waits for what runs further in.
-    fn is_waiting(&self) -> bool {
-        self.serving.is_some() && self.desk.asked() == self.serving
-    }
-}
-
-/// The innermost of the signals that were set, or the caller's.
-fn outer_signal<'s, D>(levels: &'s [Level<'_, D>], caller: &'s Signal) -> &'s Signal {
-    levels.iter().rev().find_map(|it| it.signal.as_ref()).unwrap_or(caller)
 }
 
 fn elapsed(clock: Option<Instant>) -> Duration {

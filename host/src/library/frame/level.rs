@@ -1,0 +1,73 @@
+//! Who a frame waits for: the listeners that answer later, and the end of the chain.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockgate_plugin_api::abi::future::{Out, SeamFuture};
+use tokio::time::Sleep;
+
+use crate::library::listener::ListenerFailure;
+use crate::library::next::{Deadline, Desk};
+use crate::signal::Signal;
+
+/// One that is waited for. The one before it in the frame's list waits for it in turn.
+pub(super) struct Level<'a, D> {
+    /// The place of its listener; the count of places for the end.
+    pub(super) place: usize,
+    pub(super) state: LevelState<'a, D>,
+    pub(super) desk: Arc<Desk<D>>,
+    /// Which of its questions is being answered further in.
+    pub(super) serving: Option<u64>,
+    /// Tells what runs further in to end, where that differs from further out.
+    pub(super) signal: Option<Signal>,
+    /// The deadlines set by the listener, which it may ask about; the last one counts.
+    pub(super) deadlines: Vec<Deadline>,
+    pub(super) timer: Option<Pin<Box<Sleep>>>,
+    pub(super) spent: Duration,
+}
+
+pub(super) enum LevelState<'a, D> {
+    Listener(SeamFuture<D>),
+    End(Pin<Box<dyn Future<Output = D> + Send + 'a>>),
+    /// It has answered, or has no opinion; what it started further in is waited for first.
+    Done(Option<Verdict<D>>),
+}
+
+/// What became of a question.
+pub(super) type Verdict<D> = Result<D, ListenerFailure>;
+
+/// What one look at the innermost level came to.
+pub(super) enum Settled<D> {
+    /// It is not done.
+    Nothing,
+    /// It is gone, and somebody further out has its answer.
+    Level,
+    /// It was the outermost: the answer of the chain.
+    Chain(Verdict<D>),
+}
+
+impl<'a, D: Out> Level<'a, D> {
+    /// The level of the listener at `place`, which was inside for `spent` so far.
+    pub(super) fn new(
+        place: usize,
+        state: LevelState<'a, D>,
+        desk: Arc<Desk<D>>,
+        signal: Option<Signal>,
+        spent: Duration,
+    ) -> Self {
+        let (serving, deadlines, timer) = (None, Vec::new(), None);
+        Self { place, state, desk, serving, signal, deadlines, timer, spent }
+    }
+
+    /// Whether its listener waits for what runs further in.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.serving.is_some() && self.desk.asked() == self.serving
+    }
+}
+
+/// The innermost of the signals that were set, or the caller's.
+pub(super) fn outer_signal<'s, D>(levels: &'s [Level<'_, D>], caller: &'s Signal) -> &'s Signal {
+    levels.iter().rev().find_map(|it| it.signal.as_ref()).unwrap_or(caller)
+}
