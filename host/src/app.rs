@@ -36,6 +36,14 @@ enum Command {
     Run(run::RunArgs),
     /// Makes one tool call through every phase.
     Call(call::CallArgs),
+    /// Loads one plugin and says what came of it: how the program probes in a child process.
+    #[command(name = crate::probe::COMMAND, hide = true)]
+    Probe {
+        /// The plugin's file.
+        file: PathBuf,
+        /// The plugin's configuration, as JSON.
+        config: String,
+    },
     /// Looks at plugins.
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
@@ -103,6 +111,7 @@ pub fn main() -> ExitCode {
             Command::Run(args) => run::run(args).await,
             Command::Call(args) => call::call(args).await,
             Command::Plugins(command) => plugins::plugins(command),
+            Command::Probe { file, config } => plugins::probe(&file, &config),
         }
     });
     // A plugin's blocking work must not keep the program from ending.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use lockgate_plugin_api::ListenerExport;
 use lockgate_plugin_api::abi::seam;
+use lockgate_plugin_api::{ListenerExport, Purpose};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -14,6 +14,7 @@ use crate::library::body::BoundTool;
 use crate::library::facts::Lend;
 use crate::library::instance::Instance;
 use crate::library::listener::{Bound, Place};
+use crate::probe::{self, Probe};
 use crate::refusal::{Code, Refusal, chain};
 
 /// A loaded artifact with its live instance.
@@ -21,6 +22,13 @@ use crate::refusal::{Code, Refusal, chain};
 pub(crate) struct Generation {
     pub(crate) instance: Arc<Instance>,
     pub(crate) tools: Vec<Arc<BoundTool>>,
+}
+
+/// What a load needs besides the artifact.
+pub(crate) struct Loader<'a> {
+    pub(crate) copies: &'a Copies,
+    pub(crate) runtime: &'a Handle,
+    pub(crate) probe: &'a Probe,
 }
 
 /// Loads `artifact` and starts an instance of it with `config`.
@@ -31,10 +39,9 @@ pub(crate) fn load(
     artifact: &Artifact,
     number: u64,
     config: &Value,
-    copies: &Copies,
-    runtime: &Handle,
+    loader: &Loader<'_>,
 ) -> Result<Generation, Refusal> {
-    let instance = create(artifact, number, config, copies, runtime)?;
+    let instance = create(artifact, number, config, Purpose::Live, loader)?;
     instance.start()?;
     let tools = instance.tools()?.into_iter().map(Arc::new).collect();
     Ok(Generation { instance, tools })
@@ -48,17 +55,19 @@ pub(crate) fn create(
     artifact: &Artifact,
     number: u64,
     config: &Value,
-    copies: &Copies,
-    runtime: &Handle,
+    purpose: Purpose,
+    loader: &Loader<'_>,
 ) -> Result<Arc<Instance>, Refusal> {
     let manifest = &artifact.manifest;
     compat::check(manifest)?;
-    let copy = copies.write(artifact, number).map_err(|error| {
+    let copy = loader.copies.write(artifact, number).map_err(|error| {
         Refusal::new(Code::Io, format!("no private copy could be made: {}", chain(&error)))
     })?;
+    probe::probe(loader.probe, &copy, config)?;
     let root = library::open(&copy, &manifest.symbol)?;
     let plugin = manifest.name.as_str().into();
-    let instance = Instance::create(root, plugin, &config.to_string(), runtime.clone())?;
+    let config = config.to_string();
+    let instance = Instance::create(root, plugin, &config, purpose, loader.runtime.clone())?;
     let instance = Arc::new(instance);
     let mut promised = manifest.listeners.clone();
     promised.sort_by_key(|it| it.seam);
@@ -82,6 +91,7 @@ fn exports(instance: &Arc<Instance>) -> Result<Vec<ListenerExport>, Refusal> {
     }
     Ok([
         of::<seam::session_start>(instance)?,
+        of::<seam::prompt_submit>(instance)?,
         of::<seam::pre_step>(instance)?,
         of::<seam::turn_stopping>(instance)?,
         of::<seam::pre_execute>(instance)?,

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lockgate_plugin_api::{Manifest, ToolOutcome};
+use lockgate_plugin_api::{Manifest, Purpose, ToolOutcome};
+use serde_json::Value;
 use thiserror::Error;
 use tokio::runtime::Handle;
 
 use crate::agent::{Agent, AgentOptions};
 use crate::artifact::{Artifact, Copies, CopyError};
 use crate::discover::{self, ScanError};
-use crate::generation::{self, Generation};
+use crate::generation::{self, Generation, Loader};
 use crate::model::{Model, ToolSchema};
+use crate::probe::Probe;
 use crate::refusal::{Code, Refusal, chain};
 use crate::registry::{Lost, Registry};
 use crate::session::SessionLog;
@@ -37,6 +39,8 @@ pub struct HostOptions {
     pub plugins: BTreeMap<String, PluginSettings>,
     /// Whether one refused file stops the start.
     pub strict: bool,
+    /// Whether plugins are loaded in a child process first.
+    pub probe: Probe,
     /// Who is told every answer of every listener. Costs time for each, so none by default.
     pub trail: Option<TrailSink>,
 }
@@ -171,16 +175,30 @@ impl Host {
 /// # Errors
 /// The first check that it does not pass.
 pub fn check(path: &Path, options: &HostOptions) -> Result<Manifest, Refusal> {
+    let artifact = Artifact::read(path)?;
+    let settings = options.plugins.get(&artifact.manifest.name).cloned().unwrap_or_default();
+    create(&artifact, &settings.config, &options.probe)?;
+    Ok(artifact.manifest)
+}
+
+/// As [`check`], in this process and with this configuration: what a probe does.
+///
+/// # Errors
+/// The first check that it does not pass.
+#[cfg(feature = "app")]
+pub(crate) fn create_alone(path: &Path, config: &Value) -> Result<(), Refusal> {
+    create(&Artifact::read(path)?, config, &Probe::Off)
+}
+
+fn create(artifact: &Artifact, config: &Value, probe: &Probe) -> Result<(), Refusal> {
     let runtime = Handle::try_current().map_err(|error| {
         Refusal::new(Code::Create, format!("no runtime to create it on: {error}"))
     })?;
     let copies = Copies::new().map_err(|error| {
         Refusal::new(Code::Io, format!("no place for copies: {}", chain(&error)))
     })?;
-    let artifact = Artifact::read(path)?;
-    let settings = options.plugins.get(&artifact.manifest.name).cloned().unwrap_or_default();
-    generation::create(&artifact, 1, &settings.config, &copies, &runtime)?;
-    Ok(artifact.manifest)
+    let loader = Loader { copies: &copies, runtime: &runtime, probe };
+    generation::create(artifact, 1, config, Purpose::Probe, &loader).map(drop)
 }
 
 /// Loading the files of the directories.
@@ -231,8 +249,9 @@ impl Loading<'_> {
         }
         self.loads += 1;
         let number = self.loads;
-        let loaded =
-            generation::load(artifact, number, &settings.config, self.copies, &self.runtime);
+        let loader =
+            Loader { copies: self.copies, runtime: &self.runtime, probe: &self.options.probe };
+        let loaded = generation::load(artifact, number, &settings.config, &loader);
         match loaded {
             Ok(generation) => {
                 let tools = generation.tools.iter().map(|it| it.name.clone()).collect();

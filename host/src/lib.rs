@@ -13,6 +13,7 @@ mod host;
 mod library;
 mod mailbox;
 pub mod model;
+mod probe;
 mod process;
 pub mod refusal;
 mod registry;
@@ -25,6 +26,7 @@ mod trail;
 
 pub use agent::{Agent, AgentOptions, SESSION_START_GRACE, Status};
 pub use host::{Host, HostOptions, PluginReport, PluginState, StartError, check};
+pub use probe::Probe;
 pub use seam::ListenerFailure;
 pub use settings::PluginSettings;
 pub use signal::Signal;

@@ -67,6 +67,8 @@ pub enum Code {
     Duplicate,
     /// It has static thread-local storage, so it cannot be loaded again.
     StaticTls,
+    /// It crashed, hung or said nothing sensible in a child process.
+    Probe,
     /// The dynamic linker refused it.
     Dlopen,
     /// Its exported symbol is missing, or is not what it should be.
@@ -84,6 +86,36 @@ pub enum Code {
 }
 
 impl Code {
+    /// Every code, in the order of the checks.
+    pub const ALL: [Self; 21] = [
+        Self::Io,
+        Self::File,
+        Self::Format,
+        Self::Truncated,
+        Self::Arch,
+        Self::Note,
+        Self::Manifest,
+        Self::Target,
+        Self::Panic,
+        Self::Api,
+        Self::Capability,
+        Self::Duplicate,
+        Self::StaticTls,
+        Self::Probe,
+        Self::Dlopen,
+        Self::Entry,
+        Self::Sabi,
+        Self::Layout,
+        Self::Fields,
+        Self::Create,
+        Self::Start,
+    ];
+
+    /// The code that is written like this.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name)
+    }
+
     /// The code, as users and programs read it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -100,6 +132,7 @@ impl Code {
             Self::Capability => "E-CAPABILITY",
             Self::Duplicate => "E-DUPLICATE",
             Self::StaticTls => "E-STATIC-TLS",
+            Self::Probe => "E-PROBE",
             Self::Dlopen => "E-DLOPEN",
             Self::Entry => "E-ENTRY",
             Self::Sabi => "E-SABI",
@@ -128,6 +161,7 @@ impl Code {
             Self::Capability => "Use a host that has the extension, or a plugin without the need.",
             Self::Duplicate => "Remove one of the two files, or rename one of the plugins.",
             Self::StaticTls => "Restart the host to load the changed file.",
+            Self::Probe => "Ask who makes the plugin; it would have taken the host along.",
             Self::Dlopen => "Install the libraries that the plugin needs, or link them into it.",
             Self::Entry => "Build the plugin again from clean with `export_plugin!`.",
             Self::Sabi => "Build the plugin again with the abi_stable that the plugin API names.",

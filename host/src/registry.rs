@@ -28,6 +28,7 @@ pub(crate) struct Lost {
 #[derive(Default)]
 pub(crate) struct Snapshot {
     pub(crate) session_start: Vec<Place<seam::session_start>>,
+    pub(crate) prompt_submit: Vec<Place<seam::prompt_submit>>,
     pub(crate) pre_step: Vec<Place<seam::pre_step>>,
     pub(crate) turn_stopping: Vec<Place<seam::turn_stopping>>,
     pub(crate) pre_execute: Vec<Place<seam::pre_execute>>,
@@ -60,6 +61,7 @@ impl Registry {
         let mut snapshot = Snapshot { trail, ..Snapshot::default() };
         let chain = Chain { live, lost, settings };
         snapshot.session_start = chain.places()?;
+        snapshot.prompt_submit = chain.places()?;
         snapshot.pre_step = chain.places()?;
         snapshot.turn_stopping = chain.places()?;
         snapshot.pre_execute = chain.places()?;

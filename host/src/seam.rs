@@ -1,16 +1,17 @@
 //! The seams: asks the listeners of a snapshot and reads their answers.
 
+use std::iter;
 use std::pin::pin;
 
 use lockgate_plugin_api::abi::future::Out;
 use lockgate_plugin_api::abi::listener::Noted;
 use lockgate_plugin_api::{
     BadDecision, Guard, GuardDecision, Message, PostTool, PostToolDecision, PreStep,
-    PreStepDecision, PreTool, PreToolDecision, SessionSource, ToolOutcome,
+    PreStepDecision, PreTool, PreToolDecision, Prompt, PromptDecision, SessionSource, ToolOutcome,
 };
 
 use crate::library::call::LentCall;
-use crate::library::facts::{Lend, OutcomeFacts, StartFacts, StepFacts, StopFacts};
+use crate::library::facts::{Lend, OutcomeFacts, PromptFacts, StartFacts, StepFacts, StopFacts};
 use crate::library::frame::{Begun, Ending, Frame, Trail};
 use crate::library::listener::Place;
 use crate::refusal::chain;
@@ -33,6 +34,42 @@ pub(crate) enum Admission {
 pub(crate) async fn session_start(snapshot: &Snapshot, agent: u64, source: SessionSource) {
     for place in &snapshot.session_start {
         let _ = tell(snapshot, place, StartFacts { agent, source }, None).await;
+    }
+}
+
+/// What *prompt-submit* decided.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Submission {
+    /// The prompt, as it may have been rewritten, and the messages that follow it.
+    Allow(Vec<Message>),
+    /// It is dropped.
+    Block,
+}
+
+/// Asks *prompt-submit* about one prompt, alone; without an opinion it is allowed.
+///
+/// # Errors
+/// When a listener fails: the turn ends with it.
+pub(crate) async fn prompt_submit(
+    snapshot: &Snapshot,
+    agent: u64,
+    turn: u64,
+    mut prompt: Message,
+) -> Result<Submission, ListenerFailure> {
+    if snapshot.prompt_submit.is_empty() {
+        return Ok(Submission::Allow(vec![prompt]));
+    }
+    let json = serde_json::to_string(&prompt).expect("messages always serialise");
+    let facts = PromptFacts { agent, turn, prompt: &json };
+    let places = &snapshot.prompt_submit;
+    let decision = ask(snapshot, places, facts, PromptDecision::allow, None).await?;
+    match decision.verdict() {
+        Ok(Prompt::Allow { content, contexts }) => {
+            prompt.content = content.unwrap_or(prompt.content);
+            Ok(Submission::Allow(iter::once(prompt).chain(contexts).collect()))
+        }
+        // What cannot be read has been refused on its way out; not a yes in any case.
+        Ok(Prompt::Block { .. }) | Err(_) => Ok(Submission::Block),
     }
 }
 
@@ -197,6 +234,16 @@ impl<D: Decides, F: FnMut() -> D + Send> Ending<'_, D> for Default<F> {
 impl Decides for Noted {
     fn said(&self) -> Result<Said, BadDecision> {
         Ok(Said::new("noted"))
+    }
+}
+
+impl Decides for PromptDecision {
+    fn said(&self) -> Result<Said, BadDecision> {
+        Ok(match self.verdict()? {
+            Prompt::Allow { content: None, .. } => Said::new("allow"),
+            Prompt::Allow { content: Some(_), .. } => Said::new("rewrite"),
+            Prompt::Block { reason } => Said::because("block", reason),
+        })
     }
 }
 

@@ -65,6 +65,10 @@ pub(crate) async fn execute(snapshot: &Snapshot, request: CallRequest) -> Arc<To
     let call = LentCall::new(seal(request, tool));
     let pipeline = Pipeline { snapshot, call: &call, tool };
     let outcome = if is_json { pipeline.run().await } else { failure::arguments() };
+    let outcome = match tool {
+        Some(tool) => body::finalized(tool, &call, outcome),
+        None => outcome,
+    };
     let outcome = Arc::new(outcome);
     seam::tool_result(snapshot, &call, &outcome).await;
     outcome

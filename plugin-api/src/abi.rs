@@ -17,6 +17,7 @@ pub mod future;
 pub mod host;
 pub mod listener;
 pub mod next;
+mod offered;
 pub mod process;
 pub mod root;
 pub mod seam;

@@ -27,13 +27,14 @@ pub mod entry;
 /// An entry is `seam: method`, with `async` before the method where it is one, and a priority
 /// after `@` (0 without; higher stands further out). `required` before the seam keeps the
 /// listener's place while the plugin is not there: a call that comes to it then fails.
-/// `optional` gives it up. Without either, *pre-step*, *pre-execute*, *guard* and *post-execute*
+/// `optional` gives it up. Without either, *prompt-submit*, *pre-step*, *pre-execute*, *guard* and *post-execute*
 /// are required. `tools` says that [`Plugin::tools`](crate::Plugin::tools) lists some. `description`, `vendor`,
 /// `license` and `config_schema` (a JSON text) go into the manifest.
 ///
 /// | seam | arguments | answers |
 /// |---|---|---|
 /// | `session_start` | `&SessionStart` | nothing |
+/// | `prompt_submit` | `&SubmittedPrompt` | `PromptDecision` |
 /// | `pre_step` | `&ProposedStep` | `PreStepDecision` |
 /// | `turn_stopping` | `&StoppingTurn` | nothing |
 /// | `pre_execute` | `&ToolCall` | `PreToolDecision` |
@@ -158,7 +159,10 @@ macro_rules! __export {
                 tools: tools::<$p>,
                 quiesce: quiesce::<$p>,
                 destroy: destroy::<$p>,
+                save_state: save_state::<$p>,
+                extension,
                 session_start: $crate::__export!(@pick session_start $p, [] $(($seam $kind $method $priority $place))*),
+                prompt_submit: $crate::__export!(@pick prompt_submit $p, [] $(($seam $kind $method $priority $place))*),
                 pre_step: $crate::__export!(@pick pre_step $p, [] $(($seam $kind $method $priority $place))*),
                 turn_stopping: $crate::__export!(@pick turn_stopping $p, [] $(($seam $kind $method $priority $place))*),
                 pre_execute: $crate::__export!(@pick pre_execute $p, [] $(($seam $kind $method $priority $place))*),
@@ -197,6 +201,9 @@ macro_rules! __export {
     // @pick: the tables of one seam's listeners, in the order of export.
     (@pick session_start $p:ty, [$($o:tt)*] (session_start $($it:tt)*) $($rest:tt)*) => {
         $crate::__export!(@pick session_start $p, [$($o)* (session_start $($it)*)] $($rest)*)
+    };
+    (@pick prompt_submit $p:ty, [$($o:tt)*] (prompt_submit $($it:tt)*) $($rest:tt)*) => {
+        $crate::__export!(@pick prompt_submit $p, [$($o)* (prompt_submit $($it)*)] $($rest)*)
     };
     (@pick pre_step $p:ty, [$($o:tt)*] (pre_step $($it:tt)*) $($rest:tt)*) => {
         $crate::__export!(@pick pre_step $p, [$($o)* (pre_step $($it)*)] $($rest)*)
@@ -296,8 +303,8 @@ pub mod __ {
     pub use abi_stable::prefix_type::WithMetadata;
 
     pub use super::entry::{
-        Exported, IntoReply, Listens, ListensLater, asynchronous, create, destroy, quiesce, start,
-        synchronous, tools,
+        Exported, IntoReply, Listens, ListensLater, asynchronous, create, destroy, extension,
+        quiesce, save_state, start, synchronous, tools,
     };
     pub use crate::abi::entry::{
         API_VERSION, Entry, MIN_HOST, Note, RUSTC, TARGET, erased, layout,

@@ -35,11 +35,14 @@ mod outcome;
 mod plugin;
 mod tool;
 
-pub use abi::agent::{Agent, ProposedStep, SessionSource, SessionStart, StoppingTurn};
+pub use abi::agent::{
+    Agent, ProposedStep, SessionSource, SessionStart, StoppingTurn, SubmittedPrompt,
+};
 pub use abi::call::ToolCall;
 pub use abi::host::{Host, HostError};
 pub use abi::next::{Deadline, Next};
 pub use abi::process::{Command, ProcessOutput};
+pub use abi::root::Purpose;
 pub use abi::tool::{Run, Tools};
 pub use decision::{
     BadDecision, Guard, GuardDecision, PostTool, PostToolDecision, PreStep, PreStepDecision,
@@ -48,7 +51,7 @@ pub use decision::{
 pub use manifest::{ListenerExport, Manifest, SeamName};
 pub use message::{Block, Message, Role, Source};
 pub use outcome::{ErrorInfo, Extras, ToolOutcome};
-pub use plugin::{Create, Plugin, PluginError};
+pub use plugin::{Create, Plugin, PluginError, State};
 pub use tool::{Tool, ToolError, ToolSpec};
 
 /// The README's plugin, compiled.

@@ -67,6 +67,8 @@ pub struct ListenerExport {
 pub enum SeamName {
     /// A session starts.
     SessionStart,
+    /// A prompt is about to be submitted.
+    PromptSubmit,
     /// A step is proposed.
     PreStep,
     /// A turn is about to end.
@@ -85,8 +87,9 @@ pub enum SeamName {
 
 impl SeamName {
     /// Every seam, in the order in which they come up.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::SessionStart,
+        Self::PromptSubmit,
         Self::PreStep,
         Self::TurnStopping,
         Self::PreExecute,
@@ -100,6 +103,7 @@ impl SeamName {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SessionStart => "session-start",
+            Self::PromptSubmit => "prompt-submit",
             Self::PreStep => "pre-step",
             Self::TurnStopping => "turn-stopping",
             Self::PreExecute => "pre-execute",
@@ -113,7 +117,11 @@ impl SeamName {
     /// Whether a listener here is required unless it says otherwise: on the seams that decide.
     pub const fn is_required(self) -> bool {
         match self {
-            Self::PreStep | Self::PreExecute | Self::Guard | Self::PostExecute => true,
+            Self::PromptSubmit
+            | Self::PreStep
+            | Self::PreExecute
+            | Self::Guard
+            | Self::PostExecute => true,
             Self::SessionStart | Self::TurnStopping | Self::Execute | Self::ToolResult => false,
         }
     }

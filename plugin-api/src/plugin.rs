@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 
 use crate::abi::host::Host;
+use crate::abi::root::Purpose;
 use crate::abi::tool::Tools;
 
 /// A plugin. Exported with [`export_plugin!`](crate::export_plugin), which names the methods that
@@ -33,15 +34,32 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// Lists the instance's tools. Called after `start`.
     fn tools(&self, _tools: &mut Tools) {}
 
+    /// What another instance may go on from when this one is replaced. Called after the last
+    /// listener has answered and before `quiesce`; `None`, the default, is nothing.
+    fn save_state(&self) -> Option<State> {
+        None
+    }
+
     /// Gives back what `start` acquired. Called once, after the last listener has answered;
     /// then the instance is dropped.
     fn quiesce(&self) {}
+}
+
+/// What one instance leaves for the next. The bytes mean what the plugin says they mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// The version of what follows, from 1, so that an instance knows what it can read.
+    pub version: u32,
+    /// At most 16 MiB.
+    pub bytes: Vec<u8>,
 }
 
 /// What an instance is made from.
 #[derive(Debug)]
 pub struct Create<'a> {
     pub(crate) config: &'a str,
+    pub(crate) purpose: Purpose,
+    pub(crate) state: Option<State>,
     pub(crate) host: Host,
 }
 
@@ -52,6 +70,16 @@ impl Create<'_> {
     /// When it is not a `T`; the message says where.
     pub fn config<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(self.config)
+    }
+
+    /// What the instance is for.
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// What an earlier instance saved, where this one replaces it.
+    pub fn state(&self) -> Option<&State> {
+        self.state.as_ref()
     }
 
     /// The host. May be kept.

@@ -33,6 +33,24 @@ pub trait Tool: Send + Sync + 'static {
     fn render(&self, _call: &ToolCall, _value: &str) -> Option<Vec<Block>> {
         None
     }
+
+    /// What whoever presents the outcome gets of a value (JSON text). `None`, the default, is
+    /// nothing. Not asked for calls from inside another call.
+    fn present(&self, _call: &ToolCall, _value: &str) -> Option<Value> {
+        None
+    }
+
+    /// The last word on what the model is shown: once a call, whatever became of it. `None`, the
+    /// default, leaves it. Only asked if [`ToolSpec::has_last_word`] is set.
+    fn finalize_content(&self, _call: &ToolCall, _outcome: &ToolOutcome) -> Option<Vec<Block>> {
+        None
+    }
+
+    /// Whether a call with these arguments (JSON text) may run beside others of its step. By
+    /// default none may.
+    fn is_parallel_safe(&self, _arguments: &str) -> bool {
+        false
+    }
 }
 
 /// What a tool is.
@@ -48,6 +66,8 @@ pub struct ToolSpec {
     pub output: Value,
     /// The time it gives itself; a policy around it keeps it.
     pub budget: Option<Duration>,
+    /// Whether [`Tool::finalize_content`] is to be asked.
+    pub has_last_word: bool,
 }
 
 impl ToolSpec {
@@ -59,6 +79,7 @@ impl ToolSpec {
             parameters: json!({"type": "object"}),
             output: json!({}),
             budget: None,
+            has_last_word: false,
         }
     }
 
@@ -70,6 +91,11 @@ impl ToolSpec {
     /// Returns values of this JSON Schema.
     pub fn output(self, schema: Value) -> Self {
         Self { output: schema, ..self }
+    }
+
+    /// Has the last word on what the model is shown: see [`Tool::finalize_content`].
+    pub fn last_word(self) -> Self {
+        Self { has_last_word: true, ..self }
     }
 
     /// Gives itself `time`, in whole milliseconds.

@@ -30,6 +30,7 @@ fn stage(orders: &[(&str, Value)]) -> Stage {
         plugins,
         strict: true,
         trail: Some(trail_sink),
+        ..HostOptions::default()
     };
     Stage { host: Host::start(&options).unwrap(), trail, _dir: dir }
 }

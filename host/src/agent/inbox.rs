@@ -21,6 +21,15 @@ pub(super) enum Boundary {
     Step,
 }
 
+/// What was claimed.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Claimed {
+    /// What waited for the next step.
+    pub(super) messages: Vec<Message>,
+    /// The prompt that the turn is for.
+    pub(super) prompt: Option<Message>,
+}
+
 impl Inbox {
     pub(super) fn is_empty(&self) -> bool {
         self.next_turn.is_empty() && self.next_step.is_empty()
@@ -60,13 +69,13 @@ impl Inbox {
         &mut self,
         log: &mut SessionLog,
         boundary: Boundary,
-    ) -> Result<Vec<Message>, LogError> {
-        let mut claimed = self.take(log, InboxTarget::NextStep, usize::MAX, None)?;
-        match boundary {
-            Boundary::Turn => claimed.extend(self.take(log, InboxTarget::NextTurn, 1, None)?),
-            Boundary::Step => {}
-        }
-        Ok(claimed)
+    ) -> Result<Claimed, LogError> {
+        let messages = self.take(log, InboxTarget::NextStep, usize::MAX, None)?;
+        let prompt = match boundary {
+            Boundary::Turn => self.take(log, InboxTarget::NextTurn, 1, None)?.pop(),
+            Boundary::Step => None,
+        };
+        Ok(Claimed { messages, prompt })
     }
 
     /// Withdraws everything.

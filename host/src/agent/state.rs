@@ -6,7 +6,7 @@ use lockgate_plugin_api::Message;
 use tokio::sync::watch;
 
 use super::Status;
-use super::inbox::{Boundary, Inbox};
+use super::inbox::{Boundary, Claimed, Inbox};
 use super::turn::{Ending, TurnError};
 use crate::session::{
     AbortCause, CallConfig, Fact, HeaderReason, InboxTarget, LogError, RequestHeader, SessionLog,
@@ -39,7 +39,7 @@ pub(super) struct Turn {
     pub(super) number: u32,
     pub(super) signal: Signal,
     /// What entered with it; none if the *session-start* listeners may still add to that.
-    pub(super) claimed: Option<Result<Vec<Message>, LogError>>,
+    pub(super) claimed: Option<Result<Claimed, LogError>>,
 }
 
 impl State {
@@ -72,7 +72,7 @@ impl State {
     }
 
     /// Takes the messages that enter at a boundary.
-    pub(super) fn claim(&mut self, boundary: Boundary) -> Result<Vec<Message>, LogError> {
+    pub(super) fn claim(&mut self, boundary: Boundary) -> Result<Claimed, LogError> {
         self.inbox.claim(&mut self.log, boundary)
     }
 

@@ -6,10 +6,10 @@ use std::iter;
 use thiserror::Error;
 
 use super::Core;
-use super::inbox::Boundary;
+use super::inbox::{Boundary, Claimed};
 use super::state::Turn;
 use super::step::{self, Place};
-use crate::seam::{self, Admission, ListenerFailure};
+use crate::seam::{self, Admission, ListenerFailure, Submission};
 use crate::session::{LlmFailure, LogError, TurnEndReason};
 use crate::signal::Signal;
 
@@ -65,8 +65,8 @@ impl TurnError {
 /// Runs an open turn and tells how it ended; closing it is left to the caller.
 pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
     let Turn { number, signal, claimed } = turn;
-    let mut batch = match claimed {
-        Some(batch) => batch?,
+    let Claimed { messages: mut batch, prompt } = match claimed {
+        Some(claimed) => claimed?,
         None => {
             introduced(core, &signal).await;
             uncancelled(&signal)?;
@@ -74,6 +74,14 @@ pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
         }
     };
     uncancelled(&signal)?;
+    if let Some(prompt) = prompt {
+        let snapshot = core.registry.snapshot();
+        match seam::prompt_submit(&snapshot, core.id, u64::from(number), prompt).await? {
+            Submission::Allow(messages) => batch.extend(messages),
+            Submission::Block => return Ok(Ending::Parked(TurnEndReason::Blocked)),
+        }
+        uncancelled(&signal)?;
+    }
     let mut ending = None;
     let mut place = Place { turn: number, step: 0 };
     loop {
@@ -107,7 +115,7 @@ pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
                 return Ok(Ending::Ended(reason.clone()));
             }
         }
-        batch = core.state().claim(Boundary::Step)?;
+        batch = core.state().claim(Boundary::Step)?.messages;
     }
 }
 

@@ -18,6 +18,7 @@ use super::{Ending, Failure, screen};
 use crate::config::Config;
 use crate::host::HostOptions;
 use crate::model::{Model, Replay};
+use crate::probe::Probe;
 use crate::session::{Header, SessionLog, unix_millis};
 use crate::settings::PluginSettings;
 use crate::trail::TrailSink;
@@ -89,6 +90,8 @@ fn options(plugins: &Path) -> HostOptions {
         plugin_dirs: vec![plugins.to_owned()],
         plugins: plugin_settings,
         strict: true,
+        // Its own plugins, built a moment ago.
+        probe: Probe::Off,
         trail: Some(TrailSink::new(|entry| screen::decision(&entry))),
     }
 }

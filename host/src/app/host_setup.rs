@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::{Failure, PluginArgs, screen};
 use crate::config::Config;
 use crate::host::{Host, HostOptions, PluginState};
+use crate::probe::Probe;
 use crate::trail::TrailSink;
 
 /// What the command line and the configuration file say together.
@@ -28,6 +29,7 @@ impl PluginArgs {
             plugin_dirs,
             plugins: config.plugins.clone(),
             strict: self.strict || config.strict,
+            probe: Probe::Command(env::current_exe()?),
             trail,
         };
         Ok(Setup { config, cwd, options })

@@ -14,6 +14,7 @@ use super::{Ending, Failure, PluginArgs, screen};
 use crate::artifact::Artifact;
 use crate::discover;
 use crate::host::{self, PluginReport, PluginState};
+use crate::probe::Verdict;
 use crate::refusal::{Code, Refusal};
 
 #[derive(Debug, Subcommand)]
@@ -184,6 +185,14 @@ fn check(paths: &[PathBuf], setup: &Setup, json: bool) -> Result<Ending, Failure
         checks.iter().try_for_each(show)?;
     }
     Ok(if all_fit { Ending::Done } else { Ending::Incompatible })
+}
+
+/// Makes the plugin at `file` in this process, and says on standard output what came of it.
+pub(super) fn probe(file: &Path, config: &str) -> Result<Ending, Failure> {
+    let config = serde_json::from_str(config)?;
+    let made = host::create_alone(file, &config);
+    screen::json(&Verdict::of(&made))?;
+    Ok(Ending::Done)
 }
 
 fn check_file(path: &Path, setup: &Setup) -> Check {

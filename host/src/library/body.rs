@@ -7,7 +7,7 @@ use std::{fmt, hint, ptr};
 
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture};
-use lockgate_plugin_api::abi::tool::{Json, RunTable, RunTableRef, ToolEntryRef};
+use lockgate_plugin_api::abi::tool::{HAS_LAST_WORD, Json, RunTable, RunTableRef, ToolEntryRef};
 use lockgate_plugin_api::abi::value::{Buf, Status, Str};
 use lockgate_plugin_api::{Message, ToolOutcome};
 use serde_json::Value;
@@ -144,6 +144,43 @@ impl BoundTool {
             Status::PENDING => Err(future),
             status => Ok(Reply::from_parts(status, out, &fault)),
         }
+    }
+
+    /// What whoever presents the outcome gets of `value`, a JSON text.
+    pub(crate) fn present(&self, call: &LentCall, value: &str) -> Reply<Json> {
+        let mut out = Json::EMPTY;
+        let mut fault = Buf::EMPTY;
+        // SAFETY: as in `render`.
+        let status = unsafe {
+            self.entry.present()(
+                self.entry.state(),
+                call.table(),
+                Str::lend(value),
+                &raw mut out,
+                &raw mut fault,
+            )
+        };
+        Reply::from_parts(status, out, &fault)
+    }
+
+    /// The tool's last word on what the model is shown; no opinion where it wants none.
+    pub(crate) fn finalize(&self, call: &LentCall, outcome: &ToolOutcome) -> Reply<Json> {
+        if self.entry.flags() & HAS_LAST_WORD == 0 {
+            return Reply::Next;
+        }
+        let mut out = Json::EMPTY;
+        let mut fault = Buf::EMPTY;
+        // SAFETY: as in `render`; the outcome is lent for this call.
+        let status = unsafe {
+            self.entry.finalize()(
+                self.entry.state(),
+                call.table(),
+                ptr::from_ref(outcome),
+                &raw mut out,
+                &raw mut fault,
+            )
+        };
+        Reply::from_parts(status, out, &fault)
     }
 
     /// What the model is shown of `value`, a JSON text.

@@ -2,8 +2,8 @@
 
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::agent::{
-    PreStepArgs, PreStepArgsRef, SessionStartArgs, SessionStartArgsRef, TurnStoppingArgs,
-    TurnStoppingArgsRef,
+    PreStepArgs, PreStepArgsRef, PromptSubmitArgs, PromptSubmitArgsRef, SessionStartArgs,
+    SessionStartArgsRef, TurnStoppingArgs, TurnStoppingArgsRef,
 };
 use lockgate_plugin_api::abi::call::{
     ExecuteArgs, ExecuteArgsRef, GuardArgs, GuardArgsRef, PostExecuteArgs, PostExecuteArgsRef,
@@ -43,6 +43,15 @@ pub(crate) trait Lend: Seam {
 pub(crate) struct StartFacts {
     pub(crate) agent: u64,
     pub(crate) source: SessionSource,
+}
+
+/// A prompt about to be submitted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PromptFacts<'a> {
+    pub(crate) agent: u64,
+    pub(crate) turn: u64,
+    /// The message as JSON.
+    pub(crate) prompt: &'a str,
 }
 
 /// A step that is proposed.
@@ -95,6 +104,12 @@ lend! {
     session_start<'a>: |facts: StartFacts, _next| SessionStartArgs -> SessionStartArgsRef {
         agent: facts.agent,
         source: facts.source.number(),
+    }
+    prompt_submit<'a>: |facts: PromptFacts<'a>, next| PromptSubmitArgs -> PromptSubmitArgsRef {
+        agent: facts.agent,
+        turn: facts.turn,
+        prompt: Str::lend(facts.prompt),
+        next: next,
     }
     pre_step<'a>: |facts: StepFacts<'a>, next| PreStepArgs -> PreStepArgsRef {
         agent: facts.agent,

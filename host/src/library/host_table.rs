@@ -45,8 +45,16 @@ pub(super) fn retire(instance: u64) {
 
 /// The table that every instance gets.
 pub(super) fn table() -> HostTableRef {
-    const TABLE: &Prefixed<HostTable> =
-        &Prefixed::new(HostTable { log, max_level, has_fired, fired, sleep, send, process });
+    const TABLE: &Prefixed<HostTable> = &Prefixed::new(HostTable {
+        log,
+        max_level,
+        extension,
+        has_fired,
+        fired,
+        sleep,
+        send,
+        process,
+    });
     HostTableRef(TABLE.static_as_prefix())
 }
 
@@ -81,6 +89,11 @@ unsafe extern "C" fn max_level() -> u32 {
         LevelFilter::DEBUG => 4,
         LevelFilter::TRACE => 5,
     }
+}
+
+unsafe extern "C" fn extension(_: Str) -> *const () {
+    // There is none yet: everything is in the table.
+    std::ptr::null()
 }
 
 unsafe extern "C" fn has_fired(signal: u64) -> u32 {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, ptr};
 
+use lockgate_plugin_api::Purpose;
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::root::{CreateArgs, CreateArgsRef, PluginRootRef};
 use lockgate_plugin_api::abi::tool::{ToolEntryRef, ToolSink, ToolSinkRef};
-use lockgate_plugin_api::abi::value::{Buf, Instance as Opaque, Status, Str};
+use lockgate_plugin_api::abi::value::{Buf, Instance as Opaque, Slice, Status, Str};
 use tokio::runtime::Handle;
 
 use super::body::BoundTool;
@@ -38,13 +39,20 @@ impl Instance {
         root: PluginRootRef,
         plugin: Arc<str>,
         config: &str,
+        purpose: Purpose,
         runtime: Handle,
     ) -> Result<Self, Refusal> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         host_table::register(id, Arc::clone(&plugin), runtime);
-        let args =
-            CreateArgs { host: host_table::table(), instance: id, config: Str::lend(config) };
+        let args = CreateArgs {
+            host: host_table::table(),
+            instance: id,
+            purpose: purpose.number(),
+            state_version: 0,
+            state: Slice::EMPTY,
+            config: Str::lend(config),
+        };
         let args = Prefixed::new(args);
         let mut opaque = ptr::null();
         let mut fault = Buf::EMPTY;

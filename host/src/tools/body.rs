@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use lockgate_plugin_api::abi::future::Reply;
-use lockgate_plugin_api::{Block, ToolOutcome};
+use lockgate_plugin_api::{Block, Extras, ToolOutcome};
 use serde_json::value::RawValue;
 
 use super::{Pipeline, failure};
@@ -68,7 +68,38 @@ pub(super) fn canonical(tool: &BoundTool, call: &LentCall, value: &str) -> ToolO
             return failure::invalid_output(&tool.name, &format!("output.render failed: {why}"));
         }
     };
-    ToolOutcome::success_json(value.to_owned()).with_content(&content)
+    let outcome = ToolOutcome::success_json(value.to_owned()).with_content(&content);
+    // Nobody presents what a call inside another one came to.
+    if call.call().parent != 0 {
+        return outcome;
+    }
+    match tool.present(call, value) {
+        Reply::Next => outcome,
+        Reply::Ready(json) => match serde_json::from_slice(json.text.as_bytes()) {
+            Ok(meta) => outcome.with_extras(&Extras { meta: Some(meta), ..Extras::default() }),
+            Err(_) => {
+                let why = "output.presentationMeta returned non-lossless JSON";
+                failure::invalid_output(&tool.name, why)
+            }
+        },
+        Reply::Fault(why) | Reply::Protocol(why) => {
+            let why = format!("output.presentationMeta failed: {why}");
+            failure::invalid_output(&tool.name, &why)
+        }
+    }
+}
+
+/// The outcome after its tool's last word, which changes the content alone. A last word that
+/// fails is the whole outcome.
+pub(super) fn finalized(tool: &BoundTool, call: &LentCall, outcome: ToolOutcome) -> ToolOutcome {
+    match tool.finalize(call, &outcome) {
+        Reply::Next => outcome,
+        Reply::Ready(json) => match serde_json::from_slice::<Vec<Block>>(json.text.as_bytes()) {
+            Ok(content) => outcome.with_content(&content),
+            Err(_) => failure::lossy_result(),
+        },
+        Reply::Fault(why) | Reply::Protocol(why) => ToolOutcome::failure(why),
+    }
 }
 
 /// What the host shows of a value: a text as it is, anything else as JSON.

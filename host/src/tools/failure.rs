@@ -9,6 +9,11 @@ pub(super) fn arguments() -> ToolOutcome {
     ToolOutcome::failure("tool execution arguments must be losslessly JSON-serializable")
 }
 
+/// What was to be shown is no list of blocks.
+pub(super) fn lossy_result() -> ToolOutcome {
+    ToolOutcome::failure("tool result must be losslessly JSON-serializable")
+}
+
 /// The caller gave up, before or after the body began.
 pub(super) fn aborted(has_run: bool) -> ToolOutcome {
     if has_run {

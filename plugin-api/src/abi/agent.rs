@@ -5,7 +5,7 @@ use abi_stable::StableAbi;
 use super::host::{Host, HostError};
 use super::next::NextTableRef;
 use super::value::Str;
-use crate::decision::PreStepDecision;
+use crate::decision::{PreStepDecision, PromptDecision};
 use crate::message::Message;
 
 /// What a *session-start* listener is told.
@@ -18,6 +18,23 @@ pub struct SessionStartArgs {
     /// A [`SessionSource`] as its number.
     #[sabi(last_prefix_field)]
     pub source: u32,
+}
+
+/// What a *prompt-submit* listener is asked.
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = PromptSubmitArgsRef, prefix_fields = PromptSubmitArgsPrefix)))]
+pub struct PromptSubmitArgs {
+    /// The agent.
+    pub agent: u64,
+    /// The turn that the prompt opens, counted from 1 over the whole session; 0 where it opens
+    /// one only if it is admitted.
+    pub turn: u64,
+    /// The prompt: one JSON message.
+    pub prompt: Str,
+    /// The listeners further in; behind the last one stands *allow*.
+    #[sabi(last_prefix_field)]
+    pub next: NextTableRef<PromptDecision>,
 }
 
 /// What a *pre-step* listener is asked.
@@ -164,6 +181,52 @@ impl SessionStart {
     /// How it came to start.
     pub fn source(&self) -> SessionSource {
         self.source
+    }
+}
+
+/// A prompt about to be submitted, as a *prompt-submit* listener sees it. Lent: it cannot be kept.
+pub struct SubmittedPrompt {
+    args: PromptSubmitArgsRef,
+    agent: Agent,
+}
+
+// SAFETY: the arguments are read-only.
+unsafe impl Send for SubmittedPrompt {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for SubmittedPrompt {}
+
+impl SubmittedPrompt {
+    /// The view of lent arguments.
+    ///
+    /// # Safety
+    /// The host lends `args` for as long as the value returned lives.
+    pub unsafe fn lent(args: PromptSubmitArgsRef, host: Host) -> Self {
+        Self { args, agent: Agent { id: args.agent(), host } }
+    }
+
+    /// The agent.
+    pub fn agent(&self) -> Agent {
+        self.agent
+    }
+
+    /// The turn that the prompt opens, counted from 1 over the whole session; `None` where it
+    /// opens one only if it is admitted.
+    pub fn turn(&self) -> Option<u64> {
+        Some(self.args.turn()).filter(|it| *it != 0)
+    }
+
+    /// The prompt as JSON text.
+    pub fn message_json(&self) -> &str {
+        // SAFETY: lent by the host for longer than `&self`.
+        unsafe { self.args.prompt().trusted() }
+    }
+
+    /// The prompt.
+    ///
+    /// # Errors
+    /// When the host and this API disagree about what a message is.
+    pub fn message(&self) -> serde_json::Result<Message> {
+        serde_json::from_str(self.message_json())
     }
 }
 

@@ -24,6 +24,9 @@ pub struct HostTable {
     pub log: unsafe extern "C" fn(instance: u64, level: u32, target: Str, message: Str),
     /// The highest level that anybody reads; 0 for none. [any thread, concurrent, must not block]
     pub max_level: unsafe extern "C" fn() -> u32,
+    /// A table of the host's that is not in this one, by its id; null where it has none.
+    /// [any thread, concurrent, must not block]
+    pub extension: unsafe extern "C" fn(id: Str) -> *const (),
     /// 1 when the signal has fired. A signal that is gone counts as fired.
     /// [any thread, concurrent, must not block]
     pub has_fired: unsafe extern "C" fn(signal: u64) -> u32,

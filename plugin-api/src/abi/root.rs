@@ -6,15 +6,18 @@ use abi_stable::library::RootModule;
 use abi_stable::package_version_strings;
 use abi_stable::sabi_types::VersionStrings;
 
-use super::agent::{PreStepArgsRef, SessionStartArgsRef, TurnStoppingArgsRef};
+use super::agent::{PreStepArgsRef, PromptSubmitArgsRef, SessionStartArgsRef, TurnStoppingArgsRef};
 use super::call::{
     ExecuteArgsRef, GuardArgsRef, PostExecuteArgsRef, PreExecuteArgsRef, ToolResultArgsRef,
 };
+use super::future::Out;
 use super::host::HostTableRef;
 use super::listener::{ListenerRef, Noted};
 use super::tool::ToolSinkRef;
 use super::value::{Buf, Instance, Slice, Status, Str};
-use crate::decision::{GuardDecision, PostToolDecision, PreStepDecision, PreToolDecision};
+use crate::decision::{
+    GuardDecision, PostToolDecision, PreStepDecision, PreToolDecision, PromptDecision,
+};
 use crate::outcome::ToolOutcome;
 
 /// The root of a plugin's library, valid as long as the library is loaded, which is for ever.
@@ -47,8 +50,20 @@ pub struct PluginRoot {
     pub quiesce: unsafe extern "C" fn(instance: *const Instance, fault: *mut Buf) -> Status,
     /// Frees the instance. [any thread, once]
     pub destroy: unsafe extern "C" fn(instance: *const Instance),
+    /// What another instance may go on from, or [`Status::NEXT`] where there is nothing.
+    /// No listener is inside. [any thread]
+    pub save_state: unsafe extern "C" fn(
+        instance: *const Instance,
+        out: *mut SavedState,
+        fault: *mut Buf,
+    ) -> Status,
+    /// A table of the plugin's that is not in this one, by its id; null where it has none.
+    /// [any thread, concurrent, must not block]
+    pub extension: unsafe extern "C" fn(id: Str) -> *const (),
     /// Listeners of *session-start*: told, not asked.
     pub session_start: Slice<ListenerRef<SessionStartArgsRef, Noted>>,
+    /// Listeners of *prompt-submit*.
+    pub prompt_submit: Slice<ListenerRef<PromptSubmitArgsRef, PromptDecision>>,
     /// Listeners of *pre-step*.
     pub pre_step: Slice<ListenerRef<PreStepArgsRef, PreStepDecision>>,
     /// Listeners of *turn-stopping*: told, and waited for.
@@ -83,7 +98,77 @@ pub struct CreateArgs {
     pub host: HostTableRef,
     /// The number of this instance, for the host's functions; never used twice.
     pub instance: u64,
+    /// What the instance is for: a [`Purpose`] as its number.
+    pub purpose: u32,
+    /// The version of `state`; 0 where there is none.
+    pub state_version: u32,
+    /// What an earlier instance saved.
+    pub state: Slice<u8>,
     /// The plugin's configuration: one JSON text.
     #[sabi(last_prefix_field)]
     pub config: Str,
+}
+
+/// What an instance saved, at most 16 MiB.
+#[repr(C)]
+#[derive(StableAbi, Debug)]
+pub struct SavedState {
+    /// The version of the bytes, from 1.
+    pub version: u32,
+    /// None yet.
+    pub flags: u32,
+    /// The bytes, whatever they mean to the plugin.
+    pub bytes: Buf,
+}
+
+impl Out for SavedState {
+    const EMPTY: Self = Self { version: 0, flags: 0, bytes: Buf::EMPTY };
+
+    fn is_empty(&self) -> bool {
+        self.version == 0
+    }
+}
+
+/// What an instance is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// To decide.
+    Live,
+    /// To see whether it can be made: it is never started.
+    Probe,
+    /// To be put through its vendor's tests.
+    Validate,
+    /// To be asked without being heard.
+    Shadow,
+    /// To decide, in a process of its own.
+    Worker,
+    /// One this API does not know.
+    Unknown(u32),
+}
+
+impl Purpose {
+    /// The number that crosses.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Live => 1,
+            Self::Probe => 2,
+            Self::Validate => 3,
+            Self::Shadow => 4,
+            Self::Worker => 5,
+            Self::Unknown(number) => number,
+        }
+    }
+
+    /// The purpose of this number.
+    pub fn from_number(number: u32) -> Self {
+        match number {
+            1 => Self::Live,
+            2 => Self::Probe,
+            3 => Self::Validate,
+            4 => Self::Shadow,
+            5 => Self::Worker,
+            other => Self::Unknown(other),
+        }
+    }
 }

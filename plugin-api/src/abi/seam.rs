@@ -2,8 +2,8 @@
 #![expect(non_camel_case_types, reason = "they are the words an author writes in `export_plugin!`")]
 
 use super::agent::{
-    PreStepArgsRef, ProposedStep, SessionStart, SessionStartArgsRef, StoppingTurn,
-    TurnStoppingArgsRef,
+    PreStepArgsRef, PromptSubmitArgsRef, ProposedStep, SessionStart, SessionStartArgsRef,
+    StoppingTurn, SubmittedPrompt, TurnStoppingArgsRef,
 };
 use super::call::{
     CallTableRef, ExecuteArgsRef, GuardArgsRef, PostExecuteArgsRef, PreExecuteArgsRef, ToolCall,
@@ -13,7 +13,9 @@ use super::future::Out;
 use super::host::Host;
 use super::listener::Noted;
 use super::next::Next;
-use crate::decision::{GuardDecision, PostToolDecision, PreStepDecision, PreToolDecision};
+use crate::decision::{
+    GuardDecision, PostToolDecision, PreStepDecision, PreToolDecision, PromptDecision,
+};
 use crate::manifest::SeamName;
 use crate::outcome::ToolOutcome;
 
@@ -105,6 +107,12 @@ seams! {
     /// A session starts: told, not asked.
     session_start = SessionStart(SessionStartArgsRef) -> Noted,
         |args, host| (SessionStart: SessionStart::lent(args, host));
+    /// A prompt is about to be submitted.
+    prompt_submit = PromptSubmit(PromptSubmitArgsRef) -> PromptDecision,
+        |args, host| (
+            SubmittedPrompt: SubmittedPrompt::lent(args, host),
+            Next<PromptDecision>: Next::lent(args.next(), host)
+        );
     /// A step is proposed.
     pre_step = PreStep(PreStepArgsRef) -> PreStepDecision,
         |args, host| (

@@ -3,16 +3,17 @@
 use std::fmt;
 
 use abi_stable::StableAbi;
-use abi_stable::prefix_type::WithMetadata;
+use serde::Serialize;
 
 use super::call::{CallTableRef, ToolCall};
-use super::future::{Out, Reply, SeamFuture, guard};
+use super::future::{Out, Reply, SeamFuture};
 use super::host::{Host, HostError};
+use super::offered::Offered;
 use super::process::{Command, ProcessOutput};
 use super::value::{Buf, Status, Str};
 use crate::message::Message;
 use crate::outcome::ToolOutcome;
-use crate::tool::{Tool, ToolSpec};
+use crate::tool::Tool;
 
 /// A tool of a plugin. Everything in it is valid until `release`.
 #[repr(C)]
@@ -31,6 +32,8 @@ pub struct ToolEntry {
     pub output: Str,
     /// The time it gives itself, in milliseconds; 0 for no limit.
     pub budget_ms: u64,
+    /// [`HAS_LAST_WORD`].
+    pub flags: u32,
     /// Runs the body: a success with a value, or a failure. What `run` lends is valid until the
     /// answer, or until the future was dropped. [any thread, concurrent, must not block]
     pub execute: unsafe extern "C" fn(
@@ -49,10 +52,36 @@ pub struct ToolEntry {
         out: *mut Json,
         fault: *mut Buf,
     ) -> Status,
+    /// What whoever presents the outcome gets of a value: any JSON, or [`Status::NEXT`] for
+    /// nothing. Not asked for calls from inside another call.
+    /// [any thread, concurrent, must not block]
+    pub present: unsafe extern "C" fn(
+        state: *const (),
+        call: CallTableRef,
+        value: Str,
+        out: *mut Json,
+        fault: *mut Buf,
+    ) -> Status,
+    /// The last word on what the model is shown, whatever became of the call: a JSON list of
+    /// blocks, or [`Status::NEXT`] to leave it. Called once a call, unless [`HAS_LAST_WORD`] is
+    /// not set. [any thread, concurrent, must not block]
+    pub finalize: unsafe extern "C" fn(
+        state: *const (),
+        call: CallTableRef,
+        outcome: *const ToolOutcome,
+        out: *mut Json,
+        fault: *mut Buf,
+    ) -> Status,
+    /// 1 when a call with these arguments may run beside others of its step.
+    /// [any thread, concurrent, must not block]
+    pub is_parallel_safe: unsafe extern "C" fn(state: *const (), arguments: Str) -> u32,
     /// The host will not use the tool again. Called once. [any thread]
     #[sabi(last_prefix_field)]
     pub release: unsafe extern "C" fn(state: *const ()),
 }
+
+/// A flag of [`ToolEntry`]: its `finalize` is to be asked.
+pub const HAS_LAST_WORD: u32 = 1;
 
 /// One JSON text, answered.
 #[repr(C)]
@@ -64,6 +93,15 @@ pub struct Json {
     pub flags: u32,
     /// The text.
     pub text: Buf,
+}
+
+impl Json {
+    /// The answer that says `value`, or nothing.
+    pub(super) fn reply<T: Serialize>(value: Option<&T>) -> Reply<Self> {
+        let Some(value) = value else { return Reply::Next };
+        let text = serde_json::to_string(value).expect("blocks and JSON always serialise");
+        Reply::Ready(Self { given: 1, flags: 0, text: text.into() })
+    }
 }
 
 impl Out for Json {
@@ -209,112 +247,6 @@ impl Tools {
 impl fmt::Debug for Tools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tools").finish_non_exhaustive()
-    }
-}
-
-/// A tool that was offered: the author's, what its entry lends, and the entry.
-struct Offered<T> {
-    tool: T,
-    spec: ToolSpec,
-    schemas: [String; 2],
-    host: Host,
-    entry: Option<WithMetadata<ToolEntry>>,
-}
-
-impl<T: Tool> Offered<T> {
-    /// Moves `tool` to the heap, where it stays until the entry's `release`.
-    fn entry(tool: T, host: Host) -> ToolEntryRef {
-        let spec = tool.spec();
-        let schemas = [spec.parameters.to_string(), spec.output.to_string()];
-        let offered = Box::into_raw(Box::new(Self { tool, spec, schemas, host, entry: None }));
-        // SAFETY: just made, and nobody else has it yet.
-        let this = unsafe { &mut *offered };
-        let entry = ToolEntry {
-            state: offered.cast_const().cast(),
-            name: Str::lend(&this.spec.name),
-            description: Str::lend(&this.spec.description),
-            parameters: Str::lend(&this.schemas[0]),
-            output: Str::lend(&this.schemas[1]),
-            budget_ms: this
-                .spec
-                .budget
-                .map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX).max(1)),
-            execute: Self::execute,
-            render: Self::render,
-            release: Self::release,
-        };
-        let entry = this.entry.insert(WithMetadata::new(entry));
-        // SAFETY: the entry stays on the heap until `release`, after which the host has no use
-        // for it.
-        ToolEntryRef(unsafe { entry.as_prefix() })
-    }
-
-    unsafe extern "C" fn execute(
-        state: *const (),
-        run: RunTableRef,
-        _out: *mut ToolOutcome,
-        future: *mut SeamFuture<ToolOutcome>,
-        fault: *mut Buf,
-    ) -> Status {
-        let state = Lent(state);
-        let run = Lent(run);
-        let made = guard(|| {
-            let body = async move {
-                let (state, run) = (state, run);
-                // SAFETY: the tool is alive until `release`, which waits for its runs.
-                let this = unsafe { &*state.0.cast::<Self>() };
-                // SAFETY: the host lends the table until this future is dropped.
-                let run = unsafe { Run::lent(run.0, this.host) };
-                Reply::Ready(match this.tool.execute(&run).await {
-                    Ok(value) => ToolOutcome::success(&value),
-                    Err(error) => error.into_outcome(),
-                })
-            };
-            // SAFETY: what the body borrows is lent until the future is dropped.
-            unsafe { SeamFuture::borrowing(body) }
-        });
-        match made {
-            Ok(body) => {
-                // SAFETY: the host gives a place to write to, holding an empty future.
-                unsafe { future.write(body) };
-                Status::PENDING
-            }
-            // SAFETY: the host gives a place to write to.
-            Err(panic) => unsafe { Reply::<ToolOutcome>::Fault(panic).write(_out, fault) },
-        }
-    }
-
-    unsafe extern "C" fn render(
-        state: *const (),
-        call: CallTableRef,
-        value: Str,
-        out: *mut Json,
-        fault: *mut Buf,
-    ) -> Status {
-        let reply = guard(|| {
-            // SAFETY: the tool is alive until `release`.
-            let this = unsafe { &*state.cast::<Self>() };
-            // SAFETY: the host lends both during the call.
-            let call = unsafe { ToolCall::lent(call) };
-            // SAFETY: as above; the host lends valid UTF-8 only.
-            let value = unsafe { value.trusted() };
-            match this.tool.render(&call, value) {
-                None => Reply::Next,
-                Some(blocks) => {
-                    let text = serde_json::to_string(&blocks).expect("blocks always serialise");
-                    Reply::Ready(Json { given: 1, flags: 0, text: text.into() })
-                }
-            }
-        });
-        // SAFETY: the host gives places to write to.
-        unsafe { reply.unwrap_or_else(Reply::Fault).write(out, fault) }
-    }
-
-    unsafe extern "C" fn release(state: *const ()) {
-        // SAFETY: made by `Box::into_raw` above, and `release` is called once.
-        let offered = unsafe { Box::from_raw(state.cast_mut().cast::<Self>()) };
-        // A destructor that panics has been reported by the panic hook.
-        let _ = guard(move || drop(offered));
     }
 }
 

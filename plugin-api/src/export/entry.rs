@@ -2,16 +2,17 @@
 
 use std::fmt::Display;
 use std::future::Future;
+use std::ptr;
 
 use crate::abi::future::{Out, Reply, SeamFuture, guard};
 use crate::abi::host::Host;
 use crate::abi::listener::{ListenerRef, Noted};
-use crate::abi::root::CreateArgsRef;
+use crate::abi::root::{CreateArgsRef, Purpose, SavedState};
 use crate::abi::seam::Seam;
 use crate::abi::tool::{Lent, ToolSinkRef, Tools};
-use crate::abi::value::{Buf, Instance, Status};
+use crate::abi::value::{Buf, Instance, Status, Str};
 use crate::log;
-use crate::plugin::{Create, Plugin, PluginError};
+use crate::plugin::{Create, Plugin, PluginError, State};
 
 /// A listener in the root table.
 pub type Exported<S> = ListenerRef<<S as Seam>::Args, <S as Seam>::Answer>;
@@ -159,7 +160,12 @@ pub unsafe extern "C" fn create<P: Plugin>(
         log::install(host);
         // SAFETY: the host lends the configuration during the call.
         let config = unsafe { args.config().trusted() };
-        P::create(&Create { config, host }).map(|plugin| Live { plugin, host })
+        // SAFETY: as above.
+        let bytes = unsafe { args.state().read() };
+        let version = args.state_version();
+        let state = (version != 0).then(|| State { version, bytes: bytes.to_vec() });
+        let purpose = Purpose::from_number(args.purpose());
+        P::create(&Create { config, purpose, state, host }).map(|plugin| Live { plugin, host })
     });
     match made {
         Ok(Ok(live)) => {
@@ -200,6 +206,34 @@ pub unsafe extern "C" fn tools<P: Plugin>(
     };
     // SAFETY: the caller's promise.
     unsafe { step::<P>(instance, fault, list) }
+}
+
+/// Asks an instance what another one may go on from.
+///
+/// # Safety
+/// Called by the host as the root table says.
+pub unsafe extern "C" fn save_state<P: Plugin>(
+    instance: *const Instance,
+    out: *mut SavedState,
+    fault: *mut Buf,
+) -> Status {
+    let reply = guard(|| {
+        // SAFETY: the host keeps the instance during the call.
+        let saved = unsafe { live::<P>(instance) }.plugin.save_state();
+        saved.map_or(Reply::Next, |State { version, bytes }| {
+            Reply::Ready(SavedState { version, flags: 0, bytes: bytes.into() })
+        })
+    });
+    // SAFETY: the host gives empty places to write to.
+    unsafe { reply.unwrap_or_else(Reply::Fault).write(out, fault) }
+}
+
+/// A plugin written with this API has no tables beside its root.
+///
+/// # Safety
+/// Called by the host as the root table says.
+pub unsafe extern "C" fn extension(_: Str) -> *const () {
+    ptr::null()
 }
 
 /// Tells an instance that nobody will ask it again.
