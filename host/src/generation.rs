@@ -43,7 +43,11 @@ pub(crate) fn load(
 ) -> Result<Generation, Refusal> {
     let instance = create(artifact, number, config, Purpose::Live, loader)?;
     instance.start()?;
-    let tools = instance.tools()?.into_iter().map(Arc::new).collect();
+    let tools: Vec<_> = instance.tools()?.into_iter().map(Arc::new).collect();
+    if !tools.is_empty() && !artifact.manifest.tools {
+        let message = "it lists tools, and its note says that it has none";
+        return Err(Refusal::new(Code::Manifest, message));
+    }
     Ok(Generation { instance, tools })
 }
 
@@ -69,6 +73,7 @@ pub(crate) fn create(
     let config = config.to_string();
     let instance = Instance::create(root, plugin, &config, purpose, loader.runtime.clone())?;
     let instance = Arc::new(instance);
+    instance.check_name(&manifest.name, &manifest.version)?;
     let mut promised = manifest.listeners.clone();
     promised.sort_by_key(|it| it.seam);
     if exports(&instance)? != promised {

@@ -149,6 +149,7 @@ impl Host {
     }
 
     /// Makes a tool call, whatever comes of it. A body that was started is awaited to its end.
+    /// Polled inside a tokio runtime with time.
     pub async fn execute(&self, request: CallRequest) -> Arc<ToolOutcome> {
         tools::execute(&self.registry.snapshot(), request).await
     }

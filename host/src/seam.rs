@@ -98,7 +98,7 @@ pub(crate) async fn pre_step(
     }
 }
 
-/// Tells the listeners of *turn-stopping*, one after the other.
+/// Tells the listeners of *turn-stopping*, one after the other. One that is not there is left out.
 ///
 /// # Errors
 /// When a listener fails: the turn ends with it, and the listeners behind it are not told.
@@ -108,7 +108,10 @@ pub(crate) async fn turn_stopping(
     turn: u64,
 ) -> Result<(), ListenerFailure> {
     for place in &snapshot.turn_stopping {
-        tell(snapshot, place, StopFacts { agent, turn }, None).await?;
+        match tell(snapshot, place, StopFacts { agent, turn }, None).await {
+            Err(failure) if !failure.is_unavailable() => return Err(failure),
+            Ok(_) | Err(_) => {}
+        }
     }
     Ok(())
 }
@@ -210,6 +213,12 @@ trait Decides: Out {
     /// # Errors
     /// When it cannot be read.
     fn said(&self) -> Result<Said, BadDecision>;
+
+    /// Whether it can be read.
+    ///
+    /// # Errors
+    /// When it cannot.
+    fn check(&self) -> Result<(), BadDecision>;
 }
 
 /// The end of a deciding chain: its default.
@@ -223,7 +232,7 @@ impl<D: Decides, F: FnMut() -> D + Send> Ending<'_, D> for Default<F> {
     }
 
     fn pass(&mut self, answer: D) -> Result<D, String> {
-        answer.said().map(|_| answer).map_err(|error| chain(&error))
+        answer.check().map(|()| answer).map_err(|error| chain(&error))
     }
 
     fn said(&self, answer: &D) -> Said {
@@ -235,6 +244,10 @@ impl Decides for Noted {
     fn said(&self) -> Result<Said, BadDecision> {
         Ok(Said::new("noted"))
     }
+
+    fn check(&self) -> Result<(), BadDecision> {
+        Ok(())
+    }
 }
 
 impl Decides for PromptDecision {
@@ -244,6 +257,10 @@ impl Decides for PromptDecision {
             Prompt::Allow { content: Some(_), .. } => Said::new("rewrite"),
             Prompt::Block { reason } => Said::because("block", reason),
         })
+    }
+
+    fn check(&self) -> Result<(), BadDecision> {
+        self.verdict().map(drop)
     }
 }
 
@@ -256,6 +273,10 @@ impl Decides for PreStepDecision {
             PreStep::Reject { reason } => Said::because("reject", reason),
         })
     }
+
+    fn check(&self) -> Result<(), BadDecision> {
+        self.verdict().map(drop)
+    }
 }
 
 impl Decides for PreToolDecision {
@@ -267,12 +288,20 @@ impl Decides for PreToolDecision {
             PreTool::Ask { reason: None } => Said::new("ask"),
         })
     }
+
+    fn check(&self) -> Result<(), BadDecision> {
+        self.verdict().map(drop)
+    }
 }
 
 impl Decides for GuardDecision {
     fn said(&self) -> Result<Said, BadDecision> {
         let Guard::Deny { reason } = self.verdict()?;
         Ok(Said::because("deny", reason))
+    }
+
+    fn check(&self) -> Result<(), BadDecision> {
+        self.verdict().map(drop)
     }
 }
 
@@ -287,5 +316,9 @@ impl Decides for PostToolDecision {
         let added: Vec<String> = contexts.iter().map(Message::text).collect();
         let reason = Some(added.join("; ")).filter(|it| !it.is_empty());
         Ok(Said { verdict, reason })
+    }
+
+    fn check(&self) -> Result<(), BadDecision> {
+        self.verdict().map(drop)
     }
 }

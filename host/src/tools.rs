@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::library::body::BoundTool;
 use crate::library::call::{LentCall, SealedCall};
+use crate::library::listener::Place;
 use crate::model::ToolSchema;
 use crate::registry::Snapshot;
 use crate::seam;
@@ -83,9 +84,15 @@ pub(crate) async fn rehearse(snapshot: &Snapshot, request: CallRequest) -> Optio
     if !is_json {
         return Some(failure::arguments());
     }
-    match (Pipeline { snapshot, call: &call, tool }).admit().await {
-        None => tool.is_none().then(|| failure::unknown_tool(&call.call().name)),
+    let pipeline = Pipeline { snapshot, call: &call, tool };
+    if pipeline.is_cancelled() {
+        return Some(failure::aborted(false));
+    }
+    match pipeline.admit().await {
         Some(Route::Reviewed { outcome, .. } | Route::Final(outcome)) => Some(outcome),
+        None if tool.is_none() => Some(failure::unknown_tool(&call.call().name)),
+        // Somebody who must stand around the body and does not keeps it from running too.
+        None => snapshot.execute.iter().find_map(Place::lost).map(|it| failure::listener(&it)),
     }
 }
 

@@ -6,50 +6,57 @@
 
 use std::fmt::{self, Write as _};
 use std::panic;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use tracing_core::field::{Field, Visit};
 use tracing_core::span::{Attributes, Id, Record};
-use tracing_core::{Dispatch, Event, Level, LevelFilter, Metadata, Subscriber, dispatcher};
+use tracing_core::{Dispatch, Event, Interest, Level, Metadata, Subscriber, dispatcher};
 
 use crate::abi::host::Host;
 
-/// Installs both bridges, once per library.
+/// The host as the newest instance knows it: what a library says outlives its first instance.
+static NEWEST: RwLock<Option<Host>> = RwLock::new(None);
+
+/// Installs both bridges, once per library, and has them speak for this instance from now on.
 pub(crate) fn install(host: Host) {
     static INSTALLED: OnceLock<()> = OnceLock::new();
+    *NEWEST.write().unwrap_or_else(PoisonError::into_inner) = Some(host);
     INSTALLED.get_or_init(|| {
         // No backtrace: each library would keep a symbol cache of its own, megabytes of it.
-        panic::set_hook(Box::new(move |panic| host.log(1, "panic", &panic.to_string())));
+        panic::set_hook(Box::new(|panic| log(1, "panic", &panic.to_string())));
         // A dispatcher that is there already is the author's own choice.
-        let _ = dispatcher::set_global_default(Dispatch::new(Bridge { host }));
+        let _ = dispatcher::set_global_default(Dispatch::new(Bridge));
     });
 }
 
-struct Bridge {
-    host: Host,
+fn newest() -> Option<Host> {
+    *NEWEST.read().unwrap_or_else(PoisonError::into_inner)
 }
+
+fn log(level: u32, target: &str, message: &str) {
+    if let Some(host) = newest() {
+        host.log(level, target, message);
+    }
+}
+
+struct Bridge;
 
 impl Subscriber for Bridge {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && number(*metadata.level()) <= self.host.max_level()
+        let read = newest().map_or(0, |it| it.max_level());
+        metadata.is_event() && number(*metadata.level()) <= read
     }
 
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(match self.host.max_level() {
-            0 => LevelFilter::OFF,
-            1 => LevelFilter::ERROR,
-            2 => LevelFilter::WARN,
-            3 => LevelFilter::INFO,
-            4 => LevelFilter::DEBUG,
-            _ => LevelFilter::TRACE,
-        })
+    // Not cached: the host may come to read more, or less, at any time.
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::sometimes()
     }
 
     fn event(&self, event: &Event<'_>) {
         let mut line = Line::default();
         event.record(&mut line);
         let metadata = event.metadata();
-        self.host.log(number(*metadata.level()), metadata.target(), &line.finish());
+        log(number(*metadata.level()), metadata.target(), &line.finish());
     }
 
     // Spans carry no facts of their own across: `enabled` refuses them all.

@@ -1,6 +1,7 @@
 //! What a tool call came to, the same for plugins and the host.
 
 use std::borrow::Cow;
+use std::str::Utf8Error;
 use std::sync::Arc;
 
 use abi_stable::type_layout::Tag;
@@ -19,8 +20,8 @@ use crate::message::{Block, Message};
 /// what the model is shown.
 ///
 /// One that came from [`Next::run`](crate::Next::run) and goes back untouched costs nothing,
-/// whatever its size. A new one is put in order by the host: a success is checked and rendered
-/// by the tool's own output declaration.
+/// whatever its size. A new one is put in order by the host: a success is rendered by the tool
+/// itself.
 #[repr(C)]
 #[derive(StableAbi, Debug)]
 #[sabi(tag = Self::VERDICTS)]
@@ -104,11 +105,12 @@ impl ToolOutcome {
         Self { token: 0, content: content.into(), ..self }
     }
 
-    /// The same outcome, new, with one more message for the model.
+    /// The same outcome with one more message for the model. One that came from the host stays
+    /// what it was in everything else.
     pub fn with_context(self, context: Message) -> Self {
         let mut extras = self.extras().unwrap_or_default();
         extras.contexts.push(context);
-        self.with_extras(&extras)
+        Self { token: self.token, ..self.with_extras(&extras) }
     }
 
     /// The same outcome, new, with other extras.
@@ -121,6 +123,11 @@ impl ToolOutcome {
             serde_json::to_vec(extras).expect("messages and JSON always serialise").into()
         };
         Self { token: 0, data, ..self }
+    }
+
+    /// A success with the same value and nothing else.
+    pub fn bare_success(self) -> Self {
+        Self { verdict: Self::SUCCESS, value: self.value, ..Self::EMPTY }
     }
 
     /// The same outcome with the mark that it ends the turn, or without it. Only the host's word
@@ -156,6 +163,14 @@ impl ToolOutcome {
     /// When there is none, or it is not a `T`.
     pub fn value<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_slice(self.value.as_bytes())
+    }
+
+    /// A success's value as JSON text, not repaired.
+    ///
+    /// # Errors
+    /// When it is not UTF-8.
+    pub fn value_str(&self) -> Result<&str, Utf8Error> {
+        self.value.as_str()
     }
 
     /// What the model is shown, as the JSON text of a list of blocks.
@@ -199,6 +214,12 @@ impl ToolOutcome {
     /// The host's mark of an outcome it made; zero on one that is new.
     pub fn token(&self) -> u64 {
         self.token
+    }
+
+    /// Whether what rides along are the very bytes of `other`.
+    pub fn shares_extras_with(&self, other: &Self) -> bool {
+        let (ours, others) = (self.data.as_bytes(), other.data.as_bytes());
+        std::ptr::eq(ours, others) || ours.is_empty() && others.is_empty()
     }
 
     /// Whether the verdict is one this side knows.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fmt, hint, ptr};
 
 use lockgate_plugin_api::abi::Prefixed;
-use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture};
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard};
 use lockgate_plugin_api::abi::tool::{HAS_LAST_WORD, Json, RunTable, RunTableRef, ToolEntryRef};
 use lockgate_plugin_api::abi::value::{Buf, Status, Str};
 use lockgate_plugin_api::{Message, ToolOutcome};
@@ -218,22 +218,22 @@ impl Drop for BoundTool {
 
 unsafe extern "C" fn signal(state: *const ()) -> u64 {
     // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
-    unsafe { &*state.cast::<RunState>() }.signal.id()
+    let state = unsafe { &*state.cast::<RunState>() };
+    guard(|| state.signal.id()).unwrap_or(0)
 }
 
 unsafe extern "C" fn defer_context(state: *const (), message: Str, fault: *mut Buf) -> Status {
     // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
     let state = unsafe { &*state.cast::<RunState>() };
-    // SAFETY: the plugin lends the text during the call.
-    let text = unsafe { message.read() };
-    let message = text
-        .map_err(|_| "the message is not UTF-8".to_owned())
-        .and_then(|it| serde_json::from_str(it).map_err(|error| format!("no message: {error}")));
-    match message {
-        Ok(message) => {
-            state.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-            Status::READY
-        }
+    let taken = guard(|| {
+        // SAFETY: the plugin lends the text during the call.
+        let text = unsafe { message.read() }.map_err(|_| "the message is not UTF-8".to_owned())?;
+        let message = serde_json::from_str(text).map_err(|error| format!("no message: {error}"))?;
+        state.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        Ok(())
+    });
+    match taken.flatten() {
+        Ok(()) => Status::READY,
         Err(message) => {
             // SAFETY: the caller gives an empty place to write to.
             unsafe { fault.write(Buf::from(message)) };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::call::{CallTable, CallTableRef};
+use lockgate_plugin_api::abi::future::guard;
 use lockgate_plugin_api::abi::value::Str;
 
 use crate::signal::Signal;
@@ -85,5 +86,6 @@ impl fmt::Debug for LentCall {
 
 unsafe extern "C" fn signal(state: *const ()) -> u64 {
     // SAFETY: the `SealedCall` that the table was made for, alive while the table is lent.
-    unsafe { &*state.cast::<SealedCall>() }.signal.id()
+    let call = unsafe { &*state.cast::<SealedCall>() };
+    guard(|| call.signal.id()).unwrap_or(0)
 }

@@ -22,7 +22,6 @@ use self::level::{Level, LevelState, Settled, Verdict, outer_signal};
 use super::facts::Lend;
 use super::listener::{Asked, FailureKind, Held, ListenerFailure, Place};
 use super::next::Desks;
-use crate::refusal::Refusal;
 use crate::signal::Signal;
 use crate::trail::{Said, TrailEntry, TrailSink};
 
@@ -119,7 +118,11 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         for (index, place) in places.iter().enumerate().skip(first) {
             let bound = match &place.held {
                 Held::Live(bound) => bound,
-                Held::Lost(refusal) => return Some(self.lost(place, refusal)),
+                Held::Lost(refusal) => {
+                    let verdict = Err(ListenerFailure::unavailable(place, refusal));
+                    self.report(place, Some(&verdict), Duration::ZERO);
+                    return Some(verdict);
+                }
             };
             // Only a listener that was polled has a desk; this one may come to need one.
             self.desks.clear();
@@ -132,7 +135,8 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
             let spent = elapsed(clock);
             match asked {
                 Asked::Later(future) => {
-                    self.push(index, LevelState::Listener(future), None, spent);
+                    let (state, desk) = (LevelState::Listener(future), Some(self.desks.leave()));
+                    self.levels.push(Level::new(index, state, desk, None, spent));
                     return None;
                 }
                 Asked::Now(reply) => {
@@ -142,26 +146,24 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 }
             }
         }
+        self.desks.clear();
         let outer = outer_signal(&self.levels, self.signal);
-        // A body has a signal of its own where a listener may abandon it.
+        // A body has a signal of its own where a listener may abandon it, and nothing begins for
+        // one that has done so.
         let own = (E::HAS_BODY && !self.levels.is_empty()).then(|| outer.child());
+        if let Some(own) = &own
+            && self.levels.iter().any(|it| !it.is_waiting())
+        {
+            own.fire();
+        }
         match self.ending.begin(own.as_ref().unwrap_or(outer)) {
             Begun::Now(answer) => Some(Ok(answer)),
             Begun::Later(future) => {
-                self.push(places.len(), LevelState::End(future), own, Duration::ZERO);
+                let end = LevelState::End(future);
+                self.levels.push(Level::new(places.len(), end, None, own, Duration::ZERO));
                 None
             }
         }
-    }
-
-    fn push(
-        &mut self,
-        place: usize,
-        state: LevelState<'a, S::Answer>,
-        signal: Option<Signal>,
-        spent: Duration,
-    ) {
-        self.levels.push(Level::new(place, state, self.desks.leave(), signal, spent));
     }
 
     /// Polls one level. `true` when something came of it.
@@ -178,7 +180,9 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 }
             },
             LevelState::Listener(future) => {
-                self.desks.enter(&level.desk);
+                if let Some(desk) = &level.desk {
+                    self.desks.enter(desk);
+                }
                 let reply = future.ask(cx);
                 self.desks.clear();
                 level.spent += elapsed(clock);
@@ -190,7 +194,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         };
         let (place, spent) = (&self.places[level.place], level.spent);
         let verdict = self.judge(place, reply, spent);
-        // Drops the listener's future, and with it the note that it waits.
+        // Drops the listener's future.
         self.levels[depth].state = LevelState::Done(verdict);
         true
     }
@@ -216,13 +220,6 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         verdict
     }
 
-    fn lost(&self, place: &Place<S>, refusal: &Arc<Refusal>) -> Verdict<S::Answer> {
-        let kind = FailureKind::Unavailable(Arc::clone(refusal));
-        let verdict = Err(ListenerFailure::new(place, kind));
-        self.report(place, Some(&verdict), Duration::ZERO);
-        verdict
-    }
-
     fn report(&self, place: &Place<S>, verdict: Option<&Verdict<S::Answer>>, spent: Duration) {
         let Some(trail) = self.trail else { return };
         let said = match verdict {
@@ -244,13 +241,9 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
     /// Acts on the note that the innermost listener left, if it did. `true` when it had one.
     fn serve(&mut self) -> bool {
         let Some((level, outer)) = self.levels.split_last_mut() else { return false };
-        let Some(attempt) = level.desk.asked() else { return false };
-        level.serving = Some(attempt);
-        if let Some(deadline) = level.desk.take_deadline() {
-            level.signal = Some(outer_signal(outer, self.signal).child());
-            level.timer = Some(Box::pin(tokio::time::sleep_until(deadline.at.into())));
-            level.deadlines.push(deadline);
-        }
+        let Some(question) = level.asked() else { return false };
+        level.serving = Some(question);
+        level.take_up_deadlines(outer_signal(outer, self.signal));
         let first = level.place + 1;
         let asker = outer.len();
         if let Some(verdict) = self.ask_from(first) {
@@ -263,12 +256,15 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
     /// asker's own and goes on outwards: nobody further out can hide it.
     fn deliver(&mut self, asker: usize, verdict: Verdict<S::Answer>) {
         let level = &mut self.levels[asker];
-        if !level.is_waiting() {
-            return;
-        }
-        match verdict {
-            Ok(answer) => level.desk.answer(answer),
-            Err(failure) => level.state = LevelState::Done(Some(Err(failure))),
+        match (verdict, &level.state, &level.desk) {
+            (Ok(answer), LevelState::Listener(_), Some(desk)) if level.is_waiting() => {
+                desk.answer(answer);
+            }
+            // Also where it has given up and asks again: what failed has failed.
+            (Err(failure), LevelState::Listener(_), _) => {
+                level.state = LevelState::Done(Some(Err(failure)));
+            }
+            (Ok(_) | Err(_), _, _) => {}
         }
     }
 
@@ -306,15 +302,9 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         let Some((_, askers)) = self.levels.split_last_mut() else { return false };
         let mut passed = false;
         for level in askers {
-            let Some(timer) = &mut level.timer else { continue };
-            if timer.as_mut().poll(cx).is_ready() {
-                level.timer = None;
+            if level.timer.as_mut().is_some_and(|it| it.as_mut().poll(cx).is_ready()) {
+                level.pass_deadline();
                 passed = true;
-                for signal in
-                    level.deadlines.last().map(|it| &it.passed).into_iter().chain(&level.signal)
-                {
-                    signal.fire();
-                }
             }
         }
         passed
@@ -337,10 +327,13 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Future for Frame<'a, S, E> {
                 return Poll::Ready(verdict);
             }
         }
+        // Who woke the frame is not known, so everybody is polled once; after that only the
+        // innermost has anything new.
+        let mut outermost = 0;
         loop {
             // The innermost first: a body that has ended beats a deadline that passes now.
             let mut moved = false;
-            for depth in (0..this.levels.len()).rev() {
+            for depth in (outermost..this.levels.len()).rev() {
                 moved |= this.poll_level(depth, cx);
             }
             this.release_abandoned();
@@ -354,6 +347,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Future for Frame<'a, S, E> {
             if !moved {
                 return Poll::Pending;
             }
+            outermost = this.levels.len().saturating_sub(1);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One instance of a plugin, from `create` to `destroy`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{fmt, ptr};
 
 use lockgate_plugin_api::Purpose;
@@ -22,6 +22,7 @@ pub(crate) struct Instance {
     opaque: *const Opaque,
     id: u64,
     plugin: Arc<str>,
+    started: AtomicBool,
 }
 
 // SAFETY: the root's functions may be called on any thread, with the instance.
@@ -64,7 +65,23 @@ impl Instance {
             host_table::retire(id);
             return Err(Refusal::new(Code::Create, said("create", status, &fault)));
         }
-        Ok(Self { root, opaque, id, plugin })
+        Ok(Self { root, opaque, id, plugin, started: AtomicBool::new(false) })
+    }
+
+    /// Checks that its root table names the plugin as its note does.
+    ///
+    /// # Errors
+    /// `E-MANIFEST` where it does not.
+    pub(crate) fn check_name(&self, name: &str, version: &str) -> Result<(), Refusal> {
+        // SAFETY: texts of the root are in statics of a library that is never unmapped.
+        let its_name = unsafe { self.root.name().read() };
+        // SAFETY: as above.
+        let its_version = unsafe { self.root.version().read() };
+        if (its_name, its_version) == (Ok(name), Ok(version)) {
+            return Ok(());
+        }
+        let message = "its note and its root table give different names or versions";
+        Err(Refusal::new(Code::Manifest, message))
     }
 
     /// Starts it.
@@ -76,7 +93,10 @@ impl Instance {
         // SAFETY: the root's function, called once on a live instance.
         let status = unsafe { self.root.start()(self.opaque, &raw mut fault) };
         match status {
-            Status::READY => Ok(()),
+            Status::READY => {
+                self.started.store(true, Ordering::Relaxed);
+                Ok(())
+            }
             status => Err(Refusal::new(Code::Start, said("start", status, &fault))),
         }
     }
@@ -105,6 +125,16 @@ impl Instance {
         tools.into_iter().collect()
     }
 
+    fn quiesce(&self) {
+        let mut fault = Buf::EMPTY;
+        // SAFETY: the root's function, called once; nobody else holds the instance.
+        let status = unsafe { self.root.quiesce()(self.opaque, &raw mut fault) };
+        if status != Status::READY {
+            let said = said("quiesce", status, &fault);
+            tracing::warn!(plugin = &*self.plugin, "{said}");
+        }
+    }
+
     /// The root table.
     pub(crate) fn root(&self) -> PluginRootRef {
         self.root
@@ -129,14 +159,11 @@ impl fmt::Debug for Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        let mut fault = Buf::EMPTY;
-        // SAFETY: the root's function, called once; nobody else holds the instance.
-        let status = unsafe { self.root.quiesce()(self.opaque, &raw mut fault) };
-        if status != Status::READY {
-            let said = said("quiesce", status, &fault);
-            tracing::warn!(plugin = &*self.plugin, "{said}");
+        // What was never started has nothing to give back.
+        if self.started.load(Ordering::Relaxed) {
+            self.quiesce();
         }
-        // SAFETY: as above, and the last call on the instance.
+        // SAFETY: the last call on the instance, which nobody else holds.
         unsafe { self.root.destroy()(self.opaque) };
         host_table::retire(self.id);
     }

@@ -48,6 +48,16 @@ unsafe impl<S: Seam> Send for Bound<S> {}
 // SAFETY: as for `Send`, by several threads at once.
 unsafe impl<S: Seam> Sync for Bound<S> {}
 
+impl<S: Seam> Place<S> {
+    /// The failure that the place answers with, where nobody stands in it.
+    pub(crate) fn lost(&self) -> Option<ListenerFailure> {
+        match &self.held {
+            Held::Live(_) => None,
+            Held::Lost(refusal) => Some(ListenerFailure::unavailable(self, refusal)),
+        }
+    }
+}
+
 /// A first answer.
 pub(super) enum Asked<D> {
     /// The answer itself.
@@ -136,6 +146,10 @@ impl ListenerFailure {
         }
     }
 
+    pub(crate) fn unavailable<S: Seam>(place: &Place<S>, refusal: &Arc<Refusal>) -> Self {
+        Self::new(place, FailureKind::Unavailable(Arc::clone(refusal)))
+    }
+
     /// The stable code: `LISTENER_FAULT`, `LISTENER_PROTOCOL` or `LISTENER_UNAVAILABLE`.
     pub fn code(&self) -> &'static str {
         match self.kind {
@@ -143,6 +157,11 @@ impl ListenerFailure {
             FailureKind::Protocol(_) => "LISTENER_PROTOCOL",
             FailureKind::Unavailable(_) => "LISTENER_UNAVAILABLE",
         }
+    }
+
+    /// Whether there was nobody to ask, as opposed to somebody who failed.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        matches!(self.kind, FailureKind::Unavailable(_))
     }
 
     /// The word for it in a trail.

@@ -1,12 +1,13 @@
 //! The rest of a chain as a listener reaches it: a place where it asks and finds the answer.
 
+use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, TaskWaker};
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, TaskWaker, guard};
 use lockgate_plugin_api::abi::next::NextTable;
 use lockgate_plugin_api::abi::value::{Buf, Status};
 
@@ -31,7 +32,7 @@ struct State<D> {
     /// Counts the questions.
     question: u64,
     waker: Option<Waker>,
-    deadline: Option<Deadline>,
+    deadlines: Vec<Deadline>,
 }
 
 enum Phase<D> {
@@ -43,6 +44,8 @@ enum Phase<D> {
     Asked,
     /// The answer lies there.
     Answered(D),
+    /// The answer was taken, and its future is still there.
+    Taken,
 }
 
 /// A deadline that a listener set.
@@ -72,7 +75,9 @@ impl<D: Out> Desks<D> {
 
     /// Nobody with a desk is inside.
     pub(super) fn clear(&self) {
-        if self.occupied.swap(false, Ordering::Relaxed) {
+        // Read first: most chains never have a desk, and a read costs next to nothing.
+        if self.occupied.load(Ordering::Relaxed) {
+            self.occupied.store(false, Ordering::Relaxed);
             *self.lock() = None;
         }
     }
@@ -94,7 +99,7 @@ impl<D: Out> Desks<D> {
 
 impl<D> Default for Desk<D> {
     fn default() -> Self {
-        let state = State { phase: Phase::Idle, question: 0, waker: None, deadline: None };
+        let state = State { phase: Phase::Idle, question: 0, waker: None, deadlines: Vec::new() };
         Self { state: Mutex::new(state) }
     }
 }
@@ -106,9 +111,9 @@ impl<D> Desk<D> {
         matches!(state.phase, Phase::Asked).then_some(state.question)
     }
 
-    /// The deadline that the listener has set last, once.
-    pub(super) fn take_deadline(&self) -> Option<Deadline> {
-        self.lock().deadline.take()
+    /// The deadlines that the listener has set since this was last asked, in order.
+    pub(super) fn take_deadlines(&self) -> Vec<Deadline> {
+        mem::take(&mut self.lock().deadlines)
     }
 
     /// Leaves the answer for the listener, which waits for it.
@@ -138,7 +143,7 @@ unsafe extern "C" fn run<D: Out>(
     let mut held = desk.lock();
     if !matches!(held.phase, Phase::Idle) {
         drop(held);
-        let message = "the rest of the chain was asked again before its last answer was taken";
+        let message = "the rest of the chain was asked again while its last future was there";
         // SAFETY: the caller gives an empty place to write to.
         return unsafe { Reply::<D>::Fault(message.into()).write(ptr::null_mut(), fault) };
     }
@@ -165,14 +170,19 @@ unsafe extern "C" fn wait<D: Out>(
     // SAFETY: the caller lends the waker for this call.
     let waker = unsafe { TaskWaker::to_owned(waker) };
     let mut held = desk.lock();
-    let reply = match std::mem::replace(&mut held.phase, Phase::Idle) {
+    let reply = match mem::replace(&mut held.phase, Phase::Taken) {
         Phase::Offered | Phase::Asked => {
             held.phase = Phase::Asked;
-            held.waker = Some(waker);
+            let old = held.waker.replace(waker);
+            drop(held);
+            // Not under the lock: dropping a waker runs code of whoever made it.
+            drop(old);
             return Status::PENDING;
         }
         Phase::Answered(answer) => Reply::Ready(answer),
-        Phase::Idle => Reply::Fault("the rest of the chain has answered already".into()),
+        Phase::Idle | Phase::Taken => {
+            Reply::Fault("the rest of the chain has answered already".into())
+        }
     };
     drop(held);
     // SAFETY: the caller gives empty places to write to.
@@ -184,10 +194,11 @@ unsafe extern "C" fn give_up<D: Out>(state: *mut ()) {
     let desk = unsafe { Arc::from_raw(state.cast_const().cast::<Desk<D>>()) };
     let mut held = desk.lock();
     // What was asked for goes on without anybody who waits; the frame sees that and ends it.
-    let unused = std::mem::replace(&mut held.phase, Phase::Idle);
+    let unused = mem::replace(&mut held.phase, Phase::Idle);
     let waker = held.waker.take();
     drop(held);
-    drop((unused, waker));
+    // Not under the lock, and caught: both may run code of whoever made them.
+    let _ = guard(move || drop((unused, waker)));
 }
 
 unsafe extern "C" fn deadline<D: Out>(state: *const (), timeout_ms: u64) -> u64 {
@@ -200,6 +211,6 @@ unsafe extern "C" fn deadline<D: Out>(state: *const (), timeout_ms: u64) -> u64 
     let timeout = Duration::from_millis(timeout_ms).min(Duration::from_secs(100 * 365 * 86_400));
     let deadline = Deadline { at: Instant::now() + timeout, passed: Signal::new() };
     let id = deadline.passed.id();
-    desks.desk().lock().deadline = Some(deadline);
+    desks.desk().lock().deadlines.push(deadline);
     id
 }

@@ -1,6 +1,7 @@
 //! The *execute* seam: listeners around the body, which they may run any number of times.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockgate_plugin_api::ToolOutcome;
@@ -15,30 +16,44 @@ use crate::trail::Said;
 /// What the host remembers of a call's outcomes and of the last run of its body.
 #[derive(Default)]
 struct Ledger {
-    /// The outcomes handed out; a token is a place in here, counted from 1.
     outcomes: Vec<Known>,
-    /// The last run: what it added counts, what earlier ones added does not.
-    run: Option<Arc<RunState>>,
+    /// The last run: what it added counts for a new outcome.
+    last: Option<Arc<RunState>>,
+    /// Whether the body has run at all.
+    has_run: bool,
 }
 
+/// An outcome that was handed out.
+#[derive(Clone)]
 struct Known {
+    /// Unique in the process, so that one kept from another call means nothing here.
+    token: u64,
     outcome: Arc<ToolOutcome>,
-    /// Whether the host made it, so that its content follows from its value.
-    canonical: bool,
+    /// The run it came from, where the host made it and its content follows from its value.
+    origin: Option<Origin>,
+}
+
+/// Where an outcome of the host's own came from.
+#[derive(Clone)]
+struct Origin {
+    /// The run of the body; none where the body was not to begin.
+    run: Option<Arc<RunState>>,
 }
 
 impl Ledger {
     /// Remembers `outcome` and hands it out.
-    fn hand_out(&mut self, outcome: ToolOutcome, canonical: bool) -> ToolOutcome {
+    fn hand_out(&mut self, outcome: ToolOutcome, origin: Option<Origin>) -> ToolOutcome {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let token = NEXT.fetch_add(1, Ordering::Relaxed);
         let outcome = Arc::new(outcome);
-        self.outcomes.push(Known { outcome: Arc::clone(&outcome), canonical });
-        ToolOutcome::lend(&outcome, self.outcomes.len() as u64)
+        let lent = ToolOutcome::lend(&outcome, token);
+        self.outcomes.push(Known { token, outcome, origin });
+        lent
     }
 
-    /// The outcome behind a token.
-    fn known(&self, token: u64) -> Option<&Known> {
-        let place = usize::try_from(token).ok()?.checked_sub(1)?;
-        self.outcomes.get(place)
+    /// The outcome behind a token of this call.
+    fn known(&self, token: u64) -> Option<Known> {
+        self.outcomes.iter().rev().find(|it| it.token == token).cloned()
     }
 }
 
@@ -53,24 +68,34 @@ impl<'a> Ending<'a, ToolOutcome> for Body<'a> {
 
     fn begin(&mut self, signal: &Signal) -> Begun<'a, ToolOutcome> {
         if signal.has_fired() {
-            return Begun::Now(lock(self.ledger).hand_out(failure::aborted(false), true));
+            let mut ledger = lock(self.ledger);
+            ledger.last = None;
+            let origin = Some(Origin { run: None });
+            return Begun::Now(ledger.hand_out(failure::aborted(false), origin));
         }
         let state = Arc::new(RunState::new(signal.clone()));
-        lock(self.ledger).run = Some(Arc::clone(&state));
+        let mut ledger = lock(self.ledger);
+        ledger.last = Some(Arc::clone(&state));
+        ledger.has_run = true;
+        drop(ledger);
         let (pipeline, ledger, signal) = (self.pipeline, self.ledger, signal.clone());
         Begun::Later(Box::pin(async move {
             let outcome = body::dispatch(pipeline, &state, &signal).await;
-            lock(ledger).hand_out(outcome, true)
+            lock(ledger).hand_out(outcome, Some(Origin { run: Some(state) }))
         }))
     }
 
     fn pass(&mut self, answer: ToolOutcome) -> Result<ToolOutcome, String> {
-        let mut ledger = lock(self.ledger);
-        let token = answer.token();
-        if token != 0 {
-            // Whatever the bytes say, the token means what the host knows by it.
-            let known = ledger.known(token).ok_or("its outcome carries an unknown token")?;
-            return Ok(ToolOutcome::lend(&known.outcome, token));
+        let known = lock(self.ledger).known(answer.token());
+        if let Some(Known { token, outcome, origin }) = known {
+            // Whatever the other bytes say, a token means what the host knows by it; only
+            // messages may have been added.
+            if answer.shares_extras_with(&outcome) {
+                return Ok(ToolOutcome::lend(&outcome, token));
+            }
+            let added = answer.extras().map_err(|error| format!("its extras: {error}"))?.contexts;
+            let same = with_contexts(ToolOutcome::lend(&outcome, 0), added);
+            return Ok(lock(self.ledger).hand_out(same, origin));
         }
         let checked = if answer.is_error() {
             body::checked_failure(answer)?
@@ -78,13 +103,14 @@ impl<'a> Ending<'a, ToolOutcome> for Body<'a> {
             answer.extras().map_err(|error| format!("its extras: {error}"))?;
             answer
         };
-        Ok(ledger.hand_out(checked, false))
+        Ok(lock(self.ledger).hand_out(checked, None))
     }
 
     fn said(&self, answer: &ToolOutcome) -> Said {
-        match (answer.token(), answer.is_error()) {
-            (_, true) => Said::because("failure", answer.message()),
-            (_, false) => Said::new("success"),
+        if answer.is_error() {
+            Said::because("failure", answer.message())
+        } else {
+            Said::new("success")
         }
     }
 }
@@ -108,14 +134,21 @@ impl Pipeline<'_> {
                 Err(failure) => return Route::Final(failure::listener(&failure)),
             }
         };
-        let (outcome, run) = {
+        let (known, last, has_run) = {
             let mut ledger = lock(&ledger);
-            let known = ledger.known(answer.token());
-            let canonical = known.is_some_and(|it| it.canonical);
-            (if canonical { answer } else { self.put_in_order(answer) }, ledger.run.take())
+            (ledger.known(answer.token()), ledger.last.take(), ledger.has_run)
         };
-        let has_run = run.is_some();
-        let concluded = run.as_ref().is_some_and(|it| it.has_concluded());
+        let (outcome, run, concluded) = match known.and_then(|it| it.origin) {
+            Some(Origin { run }) => {
+                let concluded = run.as_ref().is_some_and(|it| it.has_concluded());
+                (answer, run, concluded)
+            }
+            None if !answer.is_error() && self.tool.is_none() => {
+                return Route::Final(failure::unknown_tool(&self.call.call().name));
+            }
+            // A new outcome has the last run's contexts, and never its conclusion.
+            None => (self.put_in_order(answer), last, false),
+        };
         // What the body added comes before what the listeners around it did.
         let mut all = run.map(|it| it.take_contexts()).unwrap_or_default();
         all.extend(contexts(&outcome));
@@ -130,7 +163,7 @@ impl Pipeline<'_> {
         }
         let added = contexts(&outcome);
         let made = match self.tool {
-            Some(tool) => body::canonical(tool, self.call, &outcome.value_json()),
+            Some(tool) => body::canonical(tool, self.call, outcome),
             None => failure::unknown_tool(&self.call.call().name),
         };
         with_contexts(made, added)

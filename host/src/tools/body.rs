@@ -28,7 +28,7 @@ pub(super) async fn dispatch(
             Ok(outcome) => outcome,
             Err(why) => failure::invalid_output(&tool.name, &why),
         },
-        Reply::Ready(outcome) => canonical(tool, pipeline.call, &outcome.value_json()),
+        Reply::Ready(outcome) => canonical(tool, pipeline.call, outcome),
         Reply::Fault(message) => ToolOutcome::failure(message),
         Reply::Protocol(why) => failure::invalid_output(&tool.name, &why),
         Reply::Next => failure::invalid_output(&tool.name, "its body gave no answer"),
@@ -49,12 +49,14 @@ pub(super) async fn dispatch(
     outcome
 }
 
-/// The success that `value`, a JSON text, makes: checked, and with the content that follows from
+/// The success that the value of `outcome` makes: checked, and with the content that follows from
 /// it. A failure where it makes none.
-pub(super) fn canonical(tool: &BoundTool, call: &LentCall, value: &str) -> ToolOutcome {
-    if serde_json::from_str::<&RawValue>(value).is_err() {
+pub(super) fn canonical(tool: &BoundTool, call: &LentCall, outcome: ToolOutcome) -> ToolOutcome {
+    let success = outcome.bare_success();
+    let value = success.value_str().ok();
+    let Some(value) = value.filter(|it| serde_json::from_str::<&RawValue>(it).is_ok()) else {
         return failure::invalid_output(&tool.name, "value is not lossless JSON");
-    }
+    };
     let content = match tool.render(call, value) {
         Reply::Next => vec![shown(value)],
         Reply::Ready(json) => match serde_json::from_slice::<Vec<Block>>(json.text.as_bytes()) {
@@ -68,12 +70,13 @@ pub(super) fn canonical(tool: &BoundTool, call: &LentCall, value: &str) -> ToolO
             return failure::invalid_output(&tool.name, &format!("output.render failed: {why}"));
         }
     };
-    let outcome = ToolOutcome::success_json(value.to_owned()).with_content(&content);
     // Nobody presents what a call inside another one came to.
-    if call.call().parent != 0 {
-        return outcome;
-    }
-    match tool.present(call, value) {
+    let presented = match call.call().parent {
+        0 => tool.present(call, value),
+        _ => Reply::Next,
+    };
+    let outcome = success.with_content(&content);
+    match presented {
         Reply::Next => outcome,
         Reply::Ready(json) => match serde_json::from_slice(json.text.as_bytes()) {
             Ok(meta) => outcome.with_extras(&Extras { meta: Some(meta), ..Extras::default() }),
@@ -117,6 +120,8 @@ pub(super) fn checked_failure(outcome: ToolOutcome) -> Result<ToolOutcome, Strin
     }
     let extras = outcome.extras().map_err(|error| format!("its extras: {error}"))?;
     let content = outcome.content().map_err(|error| format!("its content: {error}"))?;
+    // The host's own codes are the host's to give.
+    let extras = Extras { code: None, ..extras };
     let message = outcome.message().into_owned();
     Ok(ToolOutcome::failure(message).with_content(&content).with_extras(&extras))
 }

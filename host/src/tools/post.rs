@@ -1,6 +1,7 @@
 //! The *post-execute* seam: what reviewers make of an outcome.
 
 use lockgate_plugin_api::{Block, Extras, Message, PostTool, ToolOutcome};
+use serde_json::value::RawValue;
 
 use super::{Pipeline, body, contexts, failure, with_contexts};
 use crate::seam;
@@ -21,7 +22,7 @@ impl Pipeline<'_> {
                 joined(outcome.with_content(&content), added)
             }
             Ok(PostTool::ReplaceValue { value, contexts: added }) => {
-                self.replace_value(&outcome, value.get(), added)
+                self.replace_value(&outcome, &value, added)
             }
             Ok(PostTool::Block { feedback, contexts }) => blocked(&feedback, contexts),
             // What cannot be read has been refused on its way out; not a yes in any case.
@@ -30,14 +31,20 @@ impl Pipeline<'_> {
         self.unless_cancelled(reviewed, has_run)
     }
 
-    fn replace_value(&self, old: &ToolOutcome, value: &str, added: Vec<Message>) -> ToolOutcome {
-        if old.is_error() {
-            return ToolOutcome::failure(
-                "tools/post-execute cannot replace the value of a failed result",
-            );
-        }
+    fn replace_value(
+        &self,
+        old: &ToolOutcome,
+        value: &RawValue,
+        added: Vec<Message>,
+    ) -> ToolOutcome {
         let made = match self.tool {
-            Some(tool) => body::canonical(tool, self.call, value),
+            _ if old.is_error() => ToolOutcome::failure(
+                "tools/post-execute cannot replace the value of a failed result",
+            ),
+            Some(tool) => {
+                let outcome = ToolOutcome::success_json(value.get().to_owned());
+                body::canonical(tool, self.call, outcome)
+            }
             None => failure::unknown_tool(&self.call.call().name),
         };
         let concludes = old.concludes_turn() && !made.is_error();

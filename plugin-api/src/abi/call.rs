@@ -6,6 +6,7 @@ use std::time::Duration;
 use abi_stable::StableAbi;
 use serde::de::DeserializeOwned;
 
+use super::host::Host;
 use super::next::NextTableRef;
 use super::value::Str;
 use crate::decision::{PostToolDecision, PreToolDecision};
@@ -108,6 +109,7 @@ pub struct ToolResultArgs {
 /// A tool call as a listener or a tool sees it. Lent: it cannot be kept.
 pub struct ToolCall {
     table: CallTableRef,
+    host: Host,
 }
 
 // SAFETY: the table is read-only, and `signal` may be called on any thread.
@@ -120,8 +122,8 @@ impl ToolCall {
     ///
     /// # Safety
     /// The host lends `table` for as long as the value returned lives.
-    pub unsafe fn lent(table: CallTableRef) -> Self {
-        Self { table }
+    pub unsafe fn lent(table: CallTableRef, host: Host) -> Self {
+        Self { table, host }
     }
 
     /// The tool's name. The tool may not exist: policies see calls of unknown tools too.
@@ -174,6 +176,22 @@ impl ToolCall {
     /// The time the tool gives itself.
     pub fn budget(&self) -> Option<Duration> {
         Some(self.table.budget_ms()).filter(|it| *it != 0).map(Duration::from_millis)
+    }
+
+    /// Whether the caller has given up. A deadline set around a body is that body's alone: see
+    /// [`Run::is_cancelled`](crate::Run::is_cancelled).
+    pub fn is_cancelled(&self) -> bool {
+        self.host.has_fired(self.signal())
+    }
+
+    /// Waits until the caller gives up.
+    pub async fn cancelled(&self) {
+        self.host.fired(self.signal()).await;
+    }
+
+    pub(super) fn signal(&self) -> u64 {
+        // SAFETY: the table is lent.
+        unsafe { self.table.signal()(self.table.state()) }
     }
 
     /// The directory the session works in, where there is one.

@@ -262,15 +262,21 @@ fn lend_waker<R>(waker: &Waker, f: impl FnOnce(&TaskWaker) -> R) -> R {
     }
     unsafe extern "C" fn wake(data: *const ()) {
         // SAFETY: only owned wakers have this entry; theirs is a box, used up once.
-        unsafe { Box::from_raw(data.cast_mut().cast::<Waker>()) }.wake();
+        let waker = unsafe { Box::from_raw(data.cast_mut().cast::<Waker>()) };
+        // Waking may run code of whoever made the waker, who has no one to tell of a panic.
+        let _ = guard(move || waker.wake());
     }
     unsafe extern "C" fn wake_by_ref(data: *const ()) {
         // SAFETY: `data` is a `Waker`, lent or boxed, alive during the call.
-        unsafe { &*data.cast::<Waker>() }.wake_by_ref();
+        let waker = unsafe { &*data.cast::<Waker>() };
+        // As in `wake`.
+        let _ = guard(|| waker.wake_by_ref());
     }
     unsafe extern "C" fn drop_owned(data: *const ()) {
         // SAFETY: only owned wakers have this entry; theirs is a box, used up once.
-        drop(unsafe { Box::from_raw(data.cast_mut().cast::<Waker>()) });
+        let waker = unsafe { Box::from_raw(data.cast_mut().cast::<Waker>()) };
+        // As in `wake`.
+        let _ = guard(move || drop(waker));
     }
     // A lent waker must not be used up; doing so anyway is harmless.
     unsafe extern "C" fn keep(_: *const ()) {}

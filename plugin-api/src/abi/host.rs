@@ -12,7 +12,7 @@ use super::value::{Buf, Status, Str};
 use crate::message::Message;
 
 /// The host's functions. They live as long as the process. `instance` is the one of
-/// [`CreateArgs`](super::root::CreateArgs): what it started ends with it.
+/// [`CreateArgs`](super::root::CreateArgs); once it is destroyed it is answered no more.
 ///
 /// A function that takes a `future` answers [`Status::PENDING`] or [`Status::FAULT`].
 #[repr(C)]
@@ -66,8 +66,8 @@ pub struct HostTable {
     ) -> Status,
 }
 
-/// The host, as a plugin reaches it. May be kept and used on any thread; what it starts ends with
-/// the instance it was given to.
+/// The host, as a plugin reaches it. May be kept and used on any thread, until the instance it
+/// was given to is dropped; then it answers with errors.
 #[derive(Clone, Copy)]
 pub struct Host {
     table: HostTableRef,

@@ -20,16 +20,16 @@ pub struct NextTable<D: 'static> {
     /// The host's.
     pub state: *const (),
     /// Makes a future that asks the whole remaining chain once it is polled: always
-    /// [`Status::PENDING`], or a fault. Making one while another is unfinished is a fault; after
-    /// it ended, the chain is asked anew. Dropping it early cancels what runs, and the host
-    /// waits for that to end. [listener's thread, must not block]
+    /// [`Status::PENDING`], or a fault. Making one while another exists is a fault; after that was
+    /// dropped, the chain is asked anew. Dropping it early cancels what runs, and the host waits
+    /// for that to end. [listener's thread, must not block]
     pub run: unsafe extern "C" fn(
         state: *const (),
         future: *mut SeamFuture<D>,
         fault: *mut Buf,
     ) -> Status,
-    /// From now on what runs further in is cancelled after `timeout_ms`, besides whenever the
-    /// call is. Returns the signal that tells whether this deadline was the cause; 0 where the
+    /// What `run` starts from now on is cancelled `timeout_ms` from now, besides whenever the call
+    /// is. The last deadline counts. Returns the signal that tells whether this deadline was the cause; 0 where the
     /// chain has no body to cancel. The host takes the deadline away when the listener answers.
     /// [listener's thread, must not block]
     #[sabi(last_prefix_field)]

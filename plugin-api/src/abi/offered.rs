@@ -97,7 +97,7 @@ impl<T: Tool> Offered<T> {
             // SAFETY: the tool is alive until `release`.
             let this = unsafe { &*state.cast::<Self>() };
             // SAFETY: the host lends both during the call.
-            let call = unsafe { ToolCall::lent(call) };
+            let call = unsafe { ToolCall::lent(call, this.host) };
             // SAFETY: as above; the host lends valid UTF-8 only.
             let value = unsafe { value.trusted() };
             Json::reply(this.tool.render(&call, value).as_ref())
@@ -117,7 +117,7 @@ impl<T: Tool> Offered<T> {
             // SAFETY: the tool is alive until `release`.
             let this = unsafe { &*state.cast::<Self>() };
             // SAFETY: the host lends both during the call.
-            let call = unsafe { ToolCall::lent(call) };
+            let call = unsafe { ToolCall::lent(call, this.host) };
             // SAFETY: as above; the host lends valid UTF-8 only.
             let value = unsafe { value.trusted() };
             Json::reply(this.tool.present(&call, value).as_ref())
@@ -137,7 +137,7 @@ impl<T: Tool> Offered<T> {
             // SAFETY: the tool is alive until `release`.
             let this = unsafe { &*state.cast::<Self>() };
             // SAFETY: the host lends both during the call.
-            let call = unsafe { ToolCall::lent(call) };
+            let call = unsafe { ToolCall::lent(call, this.host) };
             // SAFETY: as above.
             let outcome = unsafe { &*outcome };
             Json::reply(this.tool.finalize_content(&call, outcome).as_ref())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use abi_stable::StableAbi;
 use abi_stable::prefix_type::WithMetadata;
 
+use super::call::ToolCall;
 use super::future::Out;
 use super::tool::Run;
 use super::value::{Buf, Slice, Str};
@@ -143,6 +144,12 @@ impl Command {
     /// Kills it when the call behind `run` is cancelled. What it wrote until then is kept.
     pub fn killed_with(mut self, run: &Run) -> Self {
         self.signal = run.signal();
+        self
+    }
+
+    /// Kills it when the caller of `call` gives up. What it wrote until then is kept.
+    pub fn killed_with_call(mut self, call: &ToolCall) -> Self {
+        self.signal = call.signal();
         self
     }
 

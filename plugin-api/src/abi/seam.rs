@@ -56,9 +56,9 @@ impl Reviewed {
     ///
     /// # Safety
     /// The host lends both for as long as the value returned lives.
-    unsafe fn lent(call: CallTableRef, outcome: *const ToolOutcome) -> Self {
+    unsafe fn lent(call: CallTableRef, outcome: *const ToolOutcome, host: Host) -> Self {
         // SAFETY: the caller vouches for the call.
-        Self { call: unsafe { ToolCall::lent(call) }, outcome }
+        Self { call: unsafe { ToolCall::lent(call, host) }, outcome }
     }
 
     /// The call.
@@ -125,25 +125,25 @@ seams! {
     /// A tool call is about to run.
     pre_execute = PreExecute(PreExecuteArgsRef) -> PreToolDecision,
         |args, host| (
-            ToolCall: ToolCall::lent(args.call()),
+            ToolCall: ToolCall::lent(args.call(), host),
             Next<PreToolDecision>: Next::lent(args.next(), host)
         );
     /// A tool call was allowed.
     guard = Guard(GuardArgsRef) -> GuardDecision,
-        |args, _host| (ToolCall: ToolCall::lent(args.call()));
+        |args, host| (ToolCall: ToolCall::lent(args.call(), host));
     /// Around a tool's body.
     execute = Execute(ExecuteArgsRef) -> ToolOutcome,
         |args, host| (
-            ToolCall: ToolCall::lent(args.call()),
+            ToolCall: ToolCall::lent(args.call(), host),
             Next<ToolOutcome>: Next::lent(args.next(), host)
         );
     /// A tool call came to an outcome.
     post_execute = PostExecute(PostExecuteArgsRef) -> PostToolDecision,
         |args, host| (
-            Reviewed: Reviewed::lent(args.call(), args.outcome()),
+            Reviewed: Reviewed::lent(args.call(), args.outcome(), host),
             Next<PostToolDecision>: Next::lent(args.next(), host)
         );
     /// A tool call's outcome is final: told, not asked.
     tool_result = ToolResult(ToolResultArgsRef) -> Noted,
-        |args, _host| (Reviewed: Reviewed::lent(args.call(), args.outcome()));
+        |args, host| (Reviewed: Reviewed::lent(args.call(), args.outcome(), host));
 }

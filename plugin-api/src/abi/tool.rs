@@ -164,7 +164,7 @@ impl Run {
     /// The host lends `table` for as long as the value returned lives.
     pub unsafe fn lent(table: RunTableRef, host: Host) -> Self {
         // SAFETY: the call is lent along with the table.
-        let call = unsafe { ToolCall::lent(table.call()) };
+        let call = unsafe { ToolCall::lent(table.call(), host) };
         Self { table, call, host }
     }
 

@@ -7,6 +7,8 @@ use std::{fmt, ptr, slice, str};
 
 use abi_stable::StableAbi;
 
+use super::future::guard;
+
 /// How an entry ended. Zero is never one of them, so that a forgotten return is not a yes.
 #[repr(transparent)]
 #[derive(StableAbi, Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,10 +149,15 @@ impl Buf {
     pub const EMPTY: Self = Self { ptr: ptr::null(), len: 0, owner: ptr::null_mut(), free: None };
 
     /// Lends bytes of `owner` and keeps it alive: handing out any size costs one count.
-    pub fn shared<T: Send + Sync>(owner: &Arc<T>, part: impl FnOnce(&T) -> &[u8]) -> Self {
+    pub fn shared<T: Send + Sync + 'static>(
+        owner: &Arc<T>,
+        part: impl FnOnce(&T) -> &[u8],
+    ) -> Self {
         unsafe extern "C" fn free<T>(_: *const u8, _: usize, owner: *mut ()) {
             // SAFETY: `owner` came from `Arc::into_raw` below, and `free` is called once.
-            drop(unsafe { Arc::from_raw(owner.cast_const().cast::<T>()) });
+            let owner = unsafe { Arc::from_raw(owner.cast_const().cast::<T>()) };
+            // A destructor that panics has been reported by the panic hook.
+            let _ = guard(move || drop(owner));
         }
         let bytes = part(owner);
         if bytes.is_empty() {

@@ -127,8 +127,8 @@ impl PostToolDecision {
         Self(Answer::new(Self::REPLACE_CONTENT).with_data(&data))
     }
 
-    /// A success gets `value`, checked against the tool's output schema, and the content that
-    /// follows from it. On a failed outcome this is itself a failure.
+    /// A success gets `value`, and the content that follows from it. On a failed outcome this is
+    /// itself a failure.
     pub fn replace_value(value: &Value) -> Self {
         let value = serde_json::value::to_raw_value(value).expect("a JSON value serialises");
         let data = Data { value: Some(value), ..Data::default() };

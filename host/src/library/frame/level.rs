@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockgate_plugin_api::abi::future::{Out, SeamFuture};
 use tokio::time::Sleep;
@@ -17,7 +17,8 @@ pub(super) struct Level<'a, D> {
     /// The place of its listener; the count of places for the end.
     pub(super) place: usize,
     pub(super) state: LevelState<'a, D>,
-    pub(super) desk: Arc<Desk<D>>,
+    /// Where its listener asks; the end of a chain asks nobody.
+    pub(super) desk: Option<Arc<Desk<D>>>,
     /// Which of its questions is being answered further in.
     pub(super) serving: Option<u64>,
     /// Tells what runs further in to end, where that differs from further out.
@@ -53,7 +54,7 @@ impl<'a, D: Out> Level<'a, D> {
     pub(super) fn new(
         place: usize,
         state: LevelState<'a, D>,
-        desk: Arc<Desk<D>>,
+        desk: Option<Arc<Desk<D>>>,
         signal: Option<Signal>,
         spent: Duration,
     ) -> Self {
@@ -61,9 +62,41 @@ impl<'a, D: Out> Level<'a, D> {
         Self { place, state, desk, serving, signal, deadlines, timer, spent }
     }
 
+    /// The number of the question that its listener waits for, if it does.
+    pub(super) fn asked(&self) -> Option<u64> {
+        match &self.state {
+            LevelState::Listener(_) => self.desk.as_ref()?.asked(),
+            LevelState::End(_) | LevelState::Done(_) => None,
+        }
+    }
+
     /// Whether its listener waits for what runs further in.
     pub(super) fn is_waiting(&self) -> bool {
-        self.serving.is_some() && self.desk.asked() == self.serving
+        self.serving.is_some() && self.asked() == self.serving
+    }
+
+    /// Takes up the deadlines that its listener has set: the last one counts, from when it was
+    /// set. `outer` is the signal further out.
+    pub(super) fn take_up_deadlines(&mut self, outer: &Signal) {
+        let Some(desk) = &self.desk else { return };
+        let set = desk.take_deadlines();
+        let Some(last) = set.last() else { return };
+        self.signal = Some(outer.child());
+        self.timer = Some(Box::pin(tokio::time::sleep_until(last.at.into())));
+        self.deadlines.extend(set);
+        // One that has passed already must not let a body begin.
+        if self.deadlines.last().is_some_and(|it| it.at <= Instant::now()) {
+            self.pass_deadline();
+        }
+    }
+
+    /// The last deadline has passed: says so, and tells what runs further in to end.
+    pub(super) fn pass_deadline(&mut self) {
+        self.timer = None;
+        let passed = self.deadlines.last().map(|it| &it.passed);
+        for signal in passed.into_iter().chain(&self.signal) {
+            signal.fire();
+        }
     }
 }
 
