@@ -1,5 +1,7 @@
 //! Support for tests that need real plugins: builds them once, and puts them into a directory.
 
+mod lines;
+
 use std::collections::HashMap;
 use std::env::consts::DLL_SUFFIX;
 use std::fs;
@@ -9,6 +11,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+pub use lines::lines;
 
 /// What one build of the workspace has made: libraries and programs, by target name.
 static BUILT: LazyLock<HashMap<String, PathBuf>> = LazyLock::new(build);

@@ -1,0 +1,7 @@
+//! An agent with a scripted model, and a real plugin on its seams that does as it is told.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod calls;
+mod gone;
+mod stage;
+mod turns;

@@ -1,0 +1,136 @@
+//! An agent with one real plugin, and what is seen of both.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockgate::model::{self, Model, ModelSpec};
+use lockgate::session::{Event, Header, SessionLog};
+use lockgate::{Agent, AgentOptions, Host, HostOptions, PluginSettings, TrailEntry, TrailSink};
+use lockgate_plugin_api::{Message, SessionSource};
+use lockgate_tests::{lines, plugin_dir};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::watch;
+
+/// Longer than any test takes: *session-start* is waited for.
+pub(crate) const LONG: Duration = Duration::from_secs(600);
+
+/// How a turn ends that was cancelled by the person.
+pub(crate) const ABORTED: &str = r#"turn/end 1 {"kind":"aborted","reason":{"kind":"user"}}"#;
+
+/// How a turn ends that has nothing more to do.
+pub(crate) const COMPLETED: &str = r#"turn/end 1 {"kind":"completed"}"#;
+
+pub(crate) struct Stage {
+    pub(crate) agent: Agent,
+    pub(crate) host: Host,
+    pub(crate) seen: Seen,
+    pub(crate) hold: Hold,
+}
+
+/// What a puppet waits for that is told to wait for the file `go`.
+pub(crate) struct Hold {
+    files: TempDir,
+}
+
+/// The session's events, and who answered what; both as they come.
+pub(crate) struct Seen {
+    events: watch::Receiver<Vec<Event>>,
+    answers: watch::Receiver<Vec<String>>,
+}
+
+impl Stage {
+    /// An agent whose model says `script`, with a puppet that is told `orders`, and *session-start*
+    /// waited for no longer than `grace`.
+    pub(crate) fn open(script: Value, mut orders: Value, grace: Duration) -> Self {
+        let files = plugin_dir(&["puppet"]);
+        let path = files.path().join("model.json");
+        fs::write(&path, script.to_string()).unwrap();
+        let staged = script[0].get("kind").is_some();
+        let spec = if staged { ModelSpec::Replay(path) } else { ModelSpec::Script(path) };
+        let model: Arc<dyn Model> = model::open(&spec, files.path()).unwrap().into();
+
+        let (tell, answers) = watch::channel(Vec::new());
+        orders["files"] = files.path().to_str().unwrap().into();
+        let settings = PluginSettings { config: orders, ..Default::default() };
+        let host = Host::start(&HostOptions {
+            plugin_dirs: vec![files.path().to_owned()],
+            plugins: [("puppet".to_owned(), settings)].into(),
+            strict: true,
+            trail: Some(TrailSink::new(move |it| tell.send_modify(|all| all.push(answer(&it))))),
+        });
+        let host = host.unwrap();
+
+        let (show, events) = watch::channel(Vec::new());
+        let mut log = SessionLog::ephemeral(Header::new(None, 5), || 42);
+        log.observe(move |event| show.send_modify(|it: &mut Vec<_>| it.push(event.clone())));
+        let options = AgentOptions {
+            cwd: None,
+            system: None,
+            source: SessionSource::Startup,
+            session_start_grace: grace,
+        };
+        let agent = host.agent(model, log, options);
+        Self { agent, host, seen: Seen { events, answers }, hold: Hold { files } }
+    }
+
+    /// Gives the agent a prompt.
+    pub(crate) fn prompt(&self, text: &str) {
+        self.agent.follow_up(Message::from_user(text)).unwrap();
+    }
+
+    /// Gives the agent something to read at its next step.
+    pub(crate) fn inject(&self, text: &str) {
+        self.agent.inject(Message::from_user(text)).unwrap();
+    }
+
+    pub(crate) async fn until_idle(&self) {
+        self.agent.when_idle().await.unwrap();
+    }
+}
+
+impl Hold {
+    /// Lets the puppet go on.
+    pub(crate) fn go(&self) {
+        fs::write(self.files.path().join("go"), "").unwrap();
+    }
+}
+
+impl Seen {
+    /// Waits until `line` is in the log.
+    pub(crate) async fn until(&self, line: &str) {
+        let mut events = self.events.clone();
+        events.wait_for(|it| lines(it).iter().any(|it| it == line)).await.unwrap();
+    }
+
+    /// Waits until a listener has answered.
+    pub(crate) async fn until_answered(&self, answer: &str) {
+        let mut answers = self.answers.clone();
+        answers.wait_for(|it| it.iter().any(|it| it == answer)).await.unwrap();
+    }
+
+    /// The log in short.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        lines(&self.events.borrow())
+    }
+
+    /// What the listeners at `seam` have answered.
+    pub(crate) fn answers(&self, seam: &str) -> Vec<String> {
+        let answers = self.answers.borrow();
+        answers.iter().filter(|it| it.starts_with(seam)).cloned().collect()
+    }
+
+    /// Checks what came after the first `line`.
+    #[track_caller]
+    pub(crate) fn check_from(&self, line: &str, expected: &[&str]) {
+        let lines = self.lines();
+        let start = lines.iter().position(|it| it == line);
+        let start = start.unwrap_or_else(|| panic!("no line `{line}` in {lines:#?}"));
+        assert_eq!(lines[start + 1..], *expected);
+    }
+}
+
+fn answer(entry: &TrailEntry) -> String {
+    format!("{} {} {}", entry.seam, entry.listener, entry.verdict)
+}
