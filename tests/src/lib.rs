@@ -1,6 +1,7 @@
 //! Support for tests that need real plugins: builds them once, and puts them into a directory.
 
 mod lines;
+mod reduce;
 
 use std::collections::HashMap;
 use std::env::consts::DLL_SUFFIX;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use lines::lines;
+pub use reduce::reduced;
 
 /// What one build of the workspace has made: libraries and programs, by target name.
 static BUILT: LazyLock<HashMap<String, PathBuf>> = LazyLock::new(build);
