@@ -7,19 +7,21 @@ use crate::stage::{COMPLETED, LONG, Stage};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_step_that_called_a_tool_is_followed_by_another_though_nothing_enters() {
-    let answers = json!([{"calls": [{"name": "a", "arguments": {"b": 1}}]}, "Done."]);
-    let stage = Stage::open(answers, json!({"tools": true}), LONG);
+    let calls = json!([{"name": "a", "arguments": {"b": 1}}, {"name": "echo"}]);
+    let stage = Stage::open(json!([{"calls": calls}, "Done."]), json!({"tools": true}), LONG);
     stage.prompt("Go.");
     stage.until_idle().await;
     stage.seen.check_from(
-        "assistant/message call_1 <- 7..=10",
+        "assistant/message call_1, call_2 <- 7..=13",
         &[
             r#"tool/call call_1 a {"b":1}"#,
-            r#"tool/result call_1 failed: Error: unknown tool "a" UNKNOWN_TOOL <- 12"#,
+            r#"tool/result call_1 failed: Error: unknown tool "a" UNKNOWN_TOOL <- 15"#,
+            "tool/call call_2 echo {}",
+            "tool/result call_2 ok: null <- 17",
             "step/end 1.1",
             "step/start 1.2",
             "assistant/chunk x4",
-            "assistant/message Done. <- 16..=19",
+            "assistant/message Done. <- 21..=24",
             "step/end 1.2",
             COMPLETED,
         ],
@@ -198,6 +200,8 @@ async fn a_cancelled_call_is_waited_for_and_the_rest_are_not_started() {
             cancelled,
         ],
     );
+    // Nobody hears of a call that was not started.
+    assert_eq!(stage.seen.answers("tool-result"), ["tool-result seen noted"]);
     stage.prompt("On.");
     stage.until_idle().await;
     stage.seen.check_from(

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod calls;
+mod entering;
 mod gone;
 mod stage;
-mod turns;
+mod start;
+mod stopping;

@@ -16,6 +16,9 @@ use tokio::sync::watch;
 /// Longer than any test takes: *session-start* is waited for.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
+/// The line after which the first answer comes, of a model that says a script.
+pub(crate) const ASKED: &str = "request/context script/model";
+
 /// How a turn ends that was cancelled by the person.
 pub(crate) const ABORTED: &str = r#"turn/end 1 {"kind":"aborted","reason":{"kind":"user"}}"#;
 
@@ -85,6 +88,11 @@ impl Stage {
         self.agent.inject(Message::from_user(text)).unwrap();
     }
 
+    /// Gives the agent something to read at its next step, and wakes it.
+    pub(crate) fn steer(&self, text: &str) {
+        self.agent.steer(Message::from_user(text)).unwrap();
+    }
+
     pub(crate) async fn until_idle(&self) {
         self.agent.when_idle().await.unwrap();
     }
@@ -133,4 +141,11 @@ impl Seen {
 
 fn answer(entry: &TrailEntry) -> String {
     format!("{} {} {}", entry.seam, entry.listener, entry.verdict)
+}
+
+/// How a turn ends in which a listener failed.
+pub(crate) fn failed(seam: &str, listener: &str, why: &str) -> String {
+    let message = format!("the {seam} listener `{listener}` of the plugin `puppet` failed: {why}");
+    let error = format!(r#"{{"message":"{message}","code":"LISTENER_FAULT"}}"#);
+    format!(r#"turn/end 1 {{"kind":"error","error":{error}}}"#)
 }
