@@ -28,7 +28,7 @@ fn rerun(recording: &Path) -> Rerun {
     run.arg("run").arg("--model").arg(format!("replay:{}", recording.display()));
     run.arg("--session").arg(&log).arg("--plugins").arg(plugins.path());
     run.arg("--cwd").arg(&cwd).arg("--strict");
-    run.env_clear().env("PATH", env::var_os("PATH").unwrap());
+    run.current_dir(&base).env_clear().env("PATH", env::var_os("PATH").unwrap());
     run.env("HOME", &base).env("XDG_STATE_HOME", base.join("state"));
     let ended = run.output().unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
