@@ -54,13 +54,14 @@ pub(crate) async fn prompt_submit(
     snapshot: &Snapshot,
     agent: u64,
     turn: u64,
+    signal: &Signal,
     mut prompt: Message,
 ) -> Result<Submission, ListenerFailure> {
     if snapshot.prompt_submit.is_empty() {
         return Ok(Submission::Allow(vec![prompt]));
     }
     let json = serde_json::to_string(&prompt).expect("messages always serialise");
-    let facts = PromptFacts { agent, turn, prompt: &json };
+    let facts = PromptFacts { agent, turn, signal, prompt: &json };
     let places = &snapshot.prompt_submit;
     let decision = ask(snapshot, places, facts, PromptDecision::allow, None).await?;
     match decision.verdict() {
@@ -82,13 +83,14 @@ pub(crate) async fn pre_step(
     agent: u64,
     turn: u64,
     step: u64,
+    signal: &Signal,
     messages: Vec<Message>,
 ) -> Result<Admission, ListenerFailure> {
     if snapshot.pre_step.is_empty() {
         return Ok(Admission::Enter(messages));
     }
     let json = serde_json::to_string(&messages).expect("messages always serialise");
-    let facts = StepFacts { agent, turn, step, messages: &json };
+    let facts = StepFacts { agent, turn, step, signal, messages: &json };
     let default = || PreStepDecision::enter(messages.clone());
     let decision = ask(snapshot, &snapshot.pre_step, facts, default, None).await?;
     match decision.verdict() {
@@ -106,9 +108,10 @@ pub(crate) async fn turn_stopping(
     snapshot: &Snapshot,
     agent: u64,
     turn: u64,
+    signal: &Signal,
 ) -> Result<(), ListenerFailure> {
     for place in &snapshot.turn_stopping {
-        match tell(snapshot, place, StopFacts { agent, turn }, None).await {
+        match tell(snapshot, place, StopFacts { agent, turn, signal }, None).await {
             Err(failure) if !failure.is_unavailable() => return Err(failure),
             Ok(_) | Err(_) => {}
         }

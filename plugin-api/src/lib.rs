@@ -39,7 +39,7 @@ pub use abi::agent::{
     Agent, ProposedStep, SessionSource, SessionStart, StoppingTurn, SubmittedPrompt,
 };
 pub use abi::call::ToolCall;
-pub use abi::host::{Host, HostError};
+pub use abi::host::{Cancelled, Host, HostError};
 pub use abi::next::{Deadline, Next};
 pub use abi::process::{Command, ProcessOutput};
 pub use abi::root::Purpose;

@@ -354,6 +354,49 @@ fn a_body_that_fails_or_panics_is_an_outcome() {
 }
 
 #[test]
+fn a_tool_renders_presents_and_has_the_last_word_on_every_route() {
+    #[track_caller]
+    fn check(orders: Value, arguments: Value, expected: Value) {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let outcome = runtime.block_on(async {
+            let stage = stage(&[("puppet", orders)]);
+            stage.host.execute(request("stamp", &arguments)).await
+        });
+        let mut seen = seen(&outcome);
+        if let Some(meta) = outcome.extras().unwrap().meta {
+            seen["meta"] = serde_json::from_str(meta.get()).unwrap();
+        }
+        assert_eq!(seen, expected);
+    }
+    let free = json!({"tools": true});
+    check(
+        free.clone(),
+        json!({"value": 1, "meta": {"rows": 2}}),
+        json!({"isError": false, "text": "rendered 1|stamped", "meta": {"rows": 2}}),
+    );
+    check(
+        free.clone(),
+        json!({"fail": "no"}),
+        json!({"isError": true, "text": "Error: no|stamped"}),
+    );
+    check(
+        json!({"tools": true, "gate": "deny:not here"}),
+        json!({"value": 1}),
+        json!({"isError": true, "text": "Error: not here|stamped", "code": "DENIED"}),
+    );
+    check(
+        json!({"tools": true, "review": "value:other"}),
+        json!({"value": 1}),
+        json!({"isError": false, "text": "rendered \"other\"|stamped"}),
+    );
+    check(
+        free,
+        json!({"value": 1, "panic": "boom"}),
+        json!({"isError": true, "text": "Error: panicked: boom"}),
+    );
+}
+
+#[test]
 fn an_observer_that_panics_changes_nothing() {
     check(
         &[("puppet", json!({"tools": true, "seen": "panic:boom"}))],

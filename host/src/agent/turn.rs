@@ -76,7 +76,7 @@ pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
     uncancelled(&signal)?;
     if let Some(prompt) = prompt {
         let snapshot = core.registry.snapshot();
-        match seam::prompt_submit(&snapshot, core.id, u64::from(number), prompt).await? {
+        match seam::prompt_submit(&snapshot, core.id, u64::from(number), &signal, prompt).await? {
             Submission::Allow(messages) => batch.extend(messages),
             Submission::Block => return Ok(Ending::Parked(TurnEndReason::Blocked)),
         }
@@ -87,7 +87,8 @@ pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
     loop {
         place.step += 1;
         let (turn, step) = (u64::from(place.turn), u64::from(place.step));
-        let entry = seam::pre_step(&core.registry.snapshot(), core.id, turn, step, batch).await?;
+        let entry =
+            seam::pre_step(&core.registry.snapshot(), core.id, turn, step, &signal, batch).await?;
         uncancelled(&signal)?;
         let entered = match entry {
             Admission::Enter(messages) => messages,
@@ -108,7 +109,7 @@ pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
         uncancelled(&signal)?;
         if let Some(reason) = &ending {
             if core.state().inbox.lets_turn_end() {
-                seam::turn_stopping(&core.registry.snapshot(), core.id, turn).await?;
+                seam::turn_stopping(&core.registry.snapshot(), core.id, turn, &signal).await?;
                 uncancelled(&signal)?;
             }
             if core.state().inbox.lets_turn_end() {

@@ -17,6 +17,7 @@ use lockgate_plugin_api::abi::value::{Slice, Str};
 use lockgate_plugin_api::{SessionSource, ToolOutcome};
 
 use super::call::LentCall;
+use crate::signal::Signal;
 
 /// A seam from the host's side.
 pub(crate) trait Lend: Seam {
@@ -50,6 +51,8 @@ pub(crate) struct StartFacts {
 pub(crate) struct PromptFacts<'a> {
     pub(crate) agent: u64,
     pub(crate) turn: u64,
+    /// The turn's.
+    pub(crate) signal: &'a Signal,
     /// The message as JSON.
     pub(crate) prompt: &'a str,
 }
@@ -60,15 +63,19 @@ pub(crate) struct StepFacts<'a> {
     pub(crate) agent: u64,
     pub(crate) turn: u64,
     pub(crate) step: u64,
+    /// The turn's.
+    pub(crate) signal: &'a Signal,
     /// The messages as JSON.
     pub(crate) messages: &'a str,
 }
 
 /// A turn about to end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StopFacts {
+pub(crate) struct StopFacts<'a> {
     pub(crate) agent: u64,
     pub(crate) turn: u64,
+    /// The turn's.
+    pub(crate) signal: &'a Signal,
 }
 
 /// A call with what it came to.
@@ -108,6 +115,7 @@ lend! {
     prompt_submit<'a>: |facts: PromptFacts<'a>, next| PromptSubmitArgs -> PromptSubmitArgsRef {
         agent: facts.agent,
         turn: facts.turn,
+        signal: facts.signal.id(),
         prompt: Str::lend(facts.prompt),
         next: next,
     }
@@ -115,12 +123,14 @@ lend! {
         agent: facts.agent,
         turn: facts.turn,
         step: facts.step,
+        signal: facts.signal.id(),
         messages: Str::lend(facts.messages),
         next: next,
     }
-    turn_stopping<'a>: |facts: StopFacts, _next| TurnStoppingArgs -> TurnStoppingArgsRef {
+    turn_stopping<'a>: |facts: StopFacts<'a>, _next| TurnStoppingArgs -> TurnStoppingArgsRef {
         agent: facts.agent,
         turn: facts.turn,
+        signal: facts.signal.id(),
     }
     pre_execute<'a>: |facts: &'a LentCall, next| PreExecuteArgs -> PreExecuteArgsRef {
         call: facts.table(),

@@ -2,7 +2,7 @@
 
 use abi_stable::StableAbi;
 
-use super::host::{Host, HostError};
+use super::host::{Cancelled, Host, HostError};
 use super::next::NextTableRef;
 use super::value::Str;
 use crate::decision::{PreStepDecision, PromptDecision};
@@ -30,6 +30,8 @@ pub struct PromptSubmitArgs {
     /// The turn that the prompt opens, counted from 1 over the whole session; 0 where it opens
     /// one only if it is admitted.
     pub turn: u64,
+    /// The signal that fires when the turn is cancelled.
+    pub signal: u64,
     /// The prompt: one JSON message.
     pub prompt: Str,
     /// The listeners further in; behind the last one stands *allow*.
@@ -48,6 +50,8 @@ pub struct PreStepArgs {
     pub turn: u64,
     /// The step that is proposed, counted from 1 in its turn.
     pub step: u64,
+    /// The signal that fires when the turn is cancelled.
+    pub signal: u64,
     /// The messages that would enter: a JSON list, empty where a step only continues.
     pub messages: Str,
     /// The listeners further in; behind the last one stands *enter with these messages*.
@@ -63,8 +67,10 @@ pub struct TurnStoppingArgs {
     /// The agent.
     pub agent: u64,
     /// The turn that is about to end.
-    #[sabi(last_prefix_field)]
     pub turn: u64,
+    /// The signal that fires when the turn is cancelled.
+    #[sabi(last_prefix_field)]
+    pub signal: u64,
 }
 
 /// How a session came to start.
@@ -130,6 +136,10 @@ pub(crate) const NEXT_TURN: u32 = 1;
 pub(crate) const NEXT_STEP: u32 = 2;
 
 impl Agent {
+    pub(super) fn new(id: u64, host: Host) -> Self {
+        Self { id, host }
+    }
+
     /// Gives the agent `message` to read at its next step, without waking it.
     ///
     /// # Errors
@@ -209,6 +219,11 @@ impl SubmittedPrompt {
         self.agent
     }
 
+    /// The turn's signal, for what a listener starts.
+    pub fn signal(&self) -> Cancelled {
+        Cancelled::new(self.args.signal(), self.agent.host)
+    }
+
     /// The turn that the prompt opens, counted from 1 over the whole session; `None` where it
     /// opens one only if it is admitted.
     pub fn turn(&self) -> Option<u64> {
@@ -260,6 +275,11 @@ impl ProposedStep {
         self.args.turn()
     }
 
+    /// The turn's signal, for what a listener starts.
+    pub fn signal(&self) -> Cancelled {
+        Cancelled::new(self.args.signal(), self.agent.host)
+    }
+
     /// The step, counted from 1 in its turn.
     pub fn step(&self) -> u64 {
         self.args.step()
@@ -285,6 +305,7 @@ impl ProposedStep {
 pub struct StoppingTurn {
     agent: Agent,
     turn: u64,
+    signal: u64,
 }
 
 impl StoppingTurn {
@@ -293,12 +314,18 @@ impl StoppingTurn {
     /// # Safety
     /// The host lends `args` during the call.
     pub unsafe fn lent(args: TurnStoppingArgsRef, host: Host) -> Self {
-        Self { agent: Agent { id: args.agent(), host }, turn: args.turn() }
+        let agent = Agent { id: args.agent(), host };
+        Self { agent, turn: args.turn(), signal: args.signal() }
     }
 
     /// The agent. [`Agent::steer`] keeps the turn going.
     pub fn agent(&self) -> Agent {
         self.agent
+    }
+
+    /// The turn's signal, for what a listener starts.
+    pub fn signal(&self) -> Cancelled {
+        Cancelled::new(self.signal, self.agent.host)
     }
 
     /// The turn, counted from 1 over the whole session.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use abi_stable::StableAbi;
 use serde::de::DeserializeOwned;
 
-use super::host::Host;
+use super::agent::Agent;
+use super::host::{Cancelled, Host};
 use super::next::NextTableRef;
 use super::value::Str;
 use crate::decision::{PostToolDecision, PreToolDecision};
@@ -168,30 +169,23 @@ impl ToolCall {
         Some(self.table.parent()).filter(|it| *it != 0)
     }
 
-    /// Whether it runs for an agent, as opposed to a caller of the pipeline alone.
-    pub fn has_agent(&self) -> bool {
-        self.table.agent() != 0
-    }
-
     /// The time the tool gives itself.
     pub fn budget(&self) -> Option<Duration> {
         Some(self.table.budget_ms()).filter(|it| *it != 0).map(Duration::from_millis)
     }
 
-    /// Whether the caller has given up. A deadline set around a body is that body's alone: see
-    /// [`Run::is_cancelled`](crate::Run::is_cancelled).
-    pub fn is_cancelled(&self) -> bool {
-        self.host.has_fired(self.signal())
-    }
-
-    /// Waits until the caller gives up.
-    pub async fn cancelled(&self) {
-        self.host.fired(self.signal()).await;
-    }
-
-    pub(super) fn signal(&self) -> u64 {
+    /// The caller's signal. A deadline set around a body is that body's alone: see
+    /// [`Run::signal`](crate::Run::signal).
+    pub fn signal(&self) -> Cancelled {
         // SAFETY: the table is lent.
-        unsafe { self.table.signal()(self.table.state()) }
+        let signal = unsafe { self.table.signal()(self.table.state()) };
+        Cancelled::new(signal, self.host)
+    }
+
+    /// The agent it runs for; none for a caller of the pipeline alone.
+    pub fn agent(&self) -> Option<Agent> {
+        let id = self.table.agent();
+        (id != 0).then(|| Agent::new(id, self.host))
     }
 
     /// The directory the session works in, where there is one.

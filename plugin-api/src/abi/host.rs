@@ -74,6 +74,34 @@ pub struct Host {
     instance: u64,
 }
 
+/// A signal that tells work to end: a call or a turn was cancelled, or a deadline has passed.
+/// May be kept; one whose work is over counts as fired.
+#[derive(Debug, Clone, Copy)]
+pub struct Cancelled {
+    signal: u64,
+    host: Host,
+}
+
+impl Cancelled {
+    pub(super) fn new(signal: u64, host: Host) -> Self {
+        Self { signal, host }
+    }
+
+    /// Whether it has fired.
+    pub fn has_fired(&self) -> bool {
+        self.host.has_fired(self.signal)
+    }
+
+    /// Waits until it has fired.
+    pub async fn fired(&self) {
+        self.host.fired(self.signal).await;
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.signal
+    }
+}
+
 /// The host could not do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostError {
@@ -118,8 +146,8 @@ impl Host {
 
     /// Runs a command to its end.
     ///
-    /// Dropping the future kills the command's whole process group, and so does the signal of
-    /// the [`Run`](crate::Run) given to [`Command::killed_with`].
+    /// Dropping the future kills the command's whole process group, and so does the signal given
+    /// to [`Command::killed_by`].
     ///
     /// # Errors
     /// When the command cannot be started; how it ended is not an error.

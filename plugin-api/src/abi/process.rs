@@ -5,9 +5,8 @@ use std::time::Duration;
 use abi_stable::StableAbi;
 use abi_stable::prefix_type::WithMetadata;
 
-use super::call::ToolCall;
 use super::future::Out;
-use super::tool::Run;
+use super::host::Cancelled;
 use super::value::{Buf, Slice, Str};
 
 /// What to run. Lent for the call that takes it.
@@ -141,15 +140,9 @@ impl Command {
         self
     }
 
-    /// Kills it when the call behind `run` is cancelled. What it wrote until then is kept.
-    pub fn killed_with(mut self, run: &Run) -> Self {
-        self.signal = run.signal();
-        self
-    }
-
-    /// Kills it when the caller of `call` gives up. What it wrote until then is kept.
-    pub fn killed_with_call(mut self, call: &ToolCall) -> Self {
-        self.signal = call.signal();
+    /// Kills it when `signal` fires. What it wrote until then is kept.
+    pub fn killed_by(mut self, signal: Cancelled) -> Self {
+        self.signal = signal.number();
         self
     }
 

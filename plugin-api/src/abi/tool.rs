@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::call::{CallTableRef, ToolCall};
 use super::future::{Out, Reply, SeamFuture};
-use super::host::{Host, HostError};
+use super::host::{Cancelled, Host, HostError};
 use super::offered::Offered;
 use super::process::{Command, ProcessOutput};
 use super::value::{Buf, Status, Str};
@@ -173,14 +173,17 @@ impl Run {
         &self.call
     }
 
-    /// Whether the body should end: the caller gave up, or a deadline passed.
-    pub fn is_cancelled(&self) -> bool {
-        self.host.has_fired(self.signal())
+    /// The signal that tells the body to end: the caller gave up, or a deadline passed. The host
+    /// never abandons a body: it waits for it.
+    pub fn signal(&self) -> Cancelled {
+        // SAFETY: the table is lent.
+        let signal = unsafe { self.table.signal()(self.table.state()) };
+        Cancelled::new(signal, self.host)
     }
 
-    /// Waits until the body should end. The host never abandons a body: it waits for it.
+    /// Waits until the body should end.
     pub async fn cancelled(&self) {
-        self.host.fired(self.signal()).await;
+        self.signal().fired().await;
     }
 
     /// Runs a command to its end, killed with its process group when the call is cancelled.
@@ -188,7 +191,7 @@ impl Run {
     /// # Errors
     /// When the command cannot be started; how it ended is not an error.
     pub async fn process(&self, command: Command) -> Result<ProcessOutput, HostError> {
-        self.host.process(&command.killed_with(self)).await
+        self.host.process(&command.killed_by(self.signal())).await
     }
 
     /// Adds a message for the model, entering at the next step. It is kept even if the body
@@ -207,11 +210,6 @@ impl Run {
     pub fn conclude_turn(&self) {
         // SAFETY: the table is lent.
         unsafe { self.table.conclude_turn()(self.table.state()) }
-    }
-
-    pub(super) fn signal(&self) -> u64 {
-        // SAFETY: the table is lent.
-        unsafe { self.table.signal()(self.table.state()) }
     }
 }
 

@@ -32,6 +32,14 @@ impl PromptDecision {
         Self(Answer::new(Self::ALLOW).with_data(&data))
     }
 
+    /// The same with one more message, which follows the prompt, before those it has: as for
+    /// [`PostToolDecision::with_context`](crate::PostToolDecision::with_context). A block has none.
+    pub fn with_context(self, context: Message) -> Self {
+        let mut data = self.0.data().expect("the host hands out readable Decisions only");
+        data.contexts.insert(0, context);
+        Self(self.0.with_data(&data))
+    }
+
     /// The prompt is dropped.
     pub fn block(reason: impl Into<String>) -> Self {
         Self(Answer::with_text(Self::BLOCK, reason.into()))

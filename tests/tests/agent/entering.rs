@@ -150,3 +150,36 @@ async fn what_arrives_while_a_prompt_is_refused_waits_for_the_next_prompt() {
     check("reject:no", r#"turn/end 1 {"kind":"blocked"}"#).await;
     check("fail:no disk", &failed("pre-step", "pre_step", "no disk")).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_is_for_the_prompt_submit_listeners_to_admit() {
+    async fn check(orders: serde_json::Value, expected: &[&str]) {
+        let stage = Stage::open(json!(["Hi."]), orders, LONG);
+        stage.prompt("Go.");
+        stage.until_idle().await;
+        stage.seen.check_until("spliced next-turn 0 -1", "request/header Initial", expected);
+    }
+    let ask = |order: &str| json!({"prompt_submit": [order]});
+    check(ask("block:no"), &[r#"turn/end 1 {"kind":"blocked"}"#]).await;
+    check(ask("fail:no disk"), &[&failed("prompt-submit", "prompt_submit", "no disk")]).await;
+    check(ask("rewrite:Stop."), &["step/start 1.1", "user/message Stop."]).await;
+    let followed = ["step/start 1.1", "user/message Go.", "user/message about Go."];
+    check(ask("context:about {at}"), &followed).await;
+    // What pre-step sees is the prompt as it was admitted.
+    let both = json!({"prompt_submit": ["rewrite:Stop."], "pre_step": ["add:at {at}"]});
+    let entered = ["step/start 1.1", "user/message Stop.", "user/message at 1.1"];
+    check(both, &entered).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompt_submit_is_asked_once_a_prompt_and_never_about_what_is_steered() {
+    let orders = json!({
+        "prompt_submit": ["context:first", "context:second"],
+        "turn_stopping": ["steer:More."],
+    });
+    let stage = Stage::open(json!(["One.", "Two."]), orders, LONG);
+    stage.prompt("Go.");
+    stage.until_idle().await;
+    let asked = stage.seen.answers("prompt-submit");
+    assert_eq!(asked, ["prompt-submit prompt_submit allow"]);
+}

@@ -62,6 +62,7 @@ impl Stage {
             plugins: [("puppet".to_owned(), settings)].into(),
             strict: true,
             trail: Some(TrailSink::new(move |it| tell.send_modify(|all| all.push(answer(&it))))),
+            ..HostOptions::default()
         });
         let host = host.unwrap();
 
@@ -136,6 +137,15 @@ impl Seen {
         let start = lines.iter().position(|it| it == line);
         let start = start.unwrap_or_else(|| panic!("no line `{line}` in {lines:#?}"));
         assert_eq!(lines[start + 1..], *expected);
+    }
+
+    /// As [`check_from`](Self::check_from), up to the first `end` after that, if there is one.
+    #[track_caller]
+    pub(crate) fn check_until(&self, line: &str, end: &str, expected: &[&str]) {
+        let lines = self.lines();
+        let after = lines.iter().skip_while(|it| *it != line).skip(1);
+        let between: Vec<&String> = after.take_while(|it| *it != end).collect();
+        assert_eq!(between, expected);
     }
 }
 

@@ -91,6 +91,10 @@ async fn a_turn_cancelled_while_a_listener_is_asked_ends_as_soon_as_it_has_answe
         check(json!({"turn_stopping": [held]}), "step/end 1.1").await;
         check(json!({"pre_step": [held]}), "spliced next-turn 0 -1").await;
     }
+    let told = "inject:asked then until-cancelled then wait-for:go";
+    check(json!({"turn_stopping": [told]}), "step/end 1.1").await;
+    check(json!({"pre_step": [told]}), "spliced next-turn 0 -1").await;
+    check(json!({"prompt_submit": [told]}), "spliced next-turn 0 -1").await;
     let held = "inject:asked then wait-for:go then reject:no";
     check(json!({"pre_step": [held]}), "spliced next-turn 0 -1").await;
 }
