@@ -14,13 +14,13 @@ use crate::artifact::{Artifact, Copies, CopyError};
 use crate::discover::{self, ScanError};
 use crate::generation::{self, Generation, Loader};
 use crate::model::{Model, ToolSchema};
+use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::refusal::{Code, Refusal, chain};
 use crate::registry::{Lost, Registry};
 use crate::session::SessionLog;
-use crate::settings::PluginSettings;
 use crate::tools::{self, CallRequest};
-use crate::trail::TrailSink;
+use crate::watchdog;
 
 /// A running host.
 pub struct Host {
@@ -28,21 +28,6 @@ pub struct Host {
     plugins: Vec<PluginReport>,
     /// Removed with the host; the libraries stay mapped from the unlinked files.
     _copies: Copies,
-}
-
-/// How a host is to be made.
-#[derive(Debug, Clone, Default)]
-pub struct HostOptions {
-    /// The directories that are searched for plugins, not recursively.
-    pub plugin_dirs: Vec<PathBuf>,
-    /// What is set for each plugin, by name.
-    pub plugins: BTreeMap<String, PluginSettings>,
-    /// Whether one refused file stops the start.
-    pub strict: bool,
-    /// Whether plugins are loaded in a child process first.
-    pub probe: Probe,
-    /// Who is told every answer of every listener. Costs time for each, so none by default.
-    pub trail: Option<TrailSink>,
 }
 
 /// What became of one file.
@@ -121,7 +106,8 @@ impl Host {
     pub fn start(options: &HostOptions) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(StartError::Runtime)?;
         let copies = Copies::new().map_err(StartError::Copies)?;
-        let mut loading = Loading { options, copies: &copies, runtime, loads: 0, live: Vec::new() };
+        let mut loading =
+            Loading { options, copies: &copies, runtime: &runtime, loads: 0, live: Vec::new() };
         let files = discover::scan(&options.plugin_dirs)?;
         let mut plugins = loading.load_all(&files);
         let live = loading.live;
@@ -132,8 +118,7 @@ impl Host {
         }
         check_required(options, &plugins)?;
         let lost = lost(&plugins);
-        let registry = Registry::new(&live, &lost, &options.plugins, options.trail.clone())
-            .map_err(StartError::Order)?;
+        let registry = Registry::new(&live, &lost, options, &runtime).map_err(StartError::Order)?;
         plugins.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self { registry: Arc::new(registry), plugins, _copies: copies })
     }
@@ -141,6 +126,11 @@ impl Host {
     /// What became of each file, by path.
     pub fn plugins(&self) -> &[PluginReport] {
         &self.plugins
+    }
+
+    /// How many threads of this process have stayed inside a plugin past their deadline, for ever.
+    pub fn wedges() -> u64 {
+        watchdog::wedges()
     }
 
     /// The tools, as models are told of them, by name.
@@ -206,7 +196,7 @@ fn create(artifact: &Artifact, config: &Value, probe: &Probe) -> Result<(), Refu
 struct Loading<'a> {
     options: &'a HostOptions,
     copies: &'a Copies,
-    runtime: Handle,
+    runtime: &'a Handle,
     loads: u64,
     live: Vec<Generation>,
 }
@@ -251,7 +241,7 @@ impl Loading<'_> {
         self.loads += 1;
         let number = self.loads;
         let loader =
-            Loader { copies: self.copies, runtime: &self.runtime, probe: &self.options.probe };
+            Loader { copies: self.copies, runtime: self.runtime, probe: &self.options.probe };
         let loaded = generation::load(artifact, number, &settings.config, &loader);
         match loaded {
             Ok(generation) => {

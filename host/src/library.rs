@@ -12,6 +12,7 @@ pub(crate) mod call;
 pub(crate) mod facts;
 pub(crate) mod frame;
 mod host_table;
+mod hosted;
 pub(crate) mod instance;
 pub(crate) mod listener;
 mod next;

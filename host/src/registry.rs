@@ -7,14 +7,18 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use lockgate_plugin_api::abi::seam::{self, Seam};
 use lockgate_plugin_api::{ListenerExport, Manifest};
+use tokio::runtime::Handle;
 
+use crate::dispatch::Dispatcher;
 use crate::generation::Generation;
 use crate::library::body::BoundTool;
 use crate::library::facts::Lend;
 use crate::library::listener::{Bound, Held, Place};
-use crate::refusal::Refusal;
-use crate::settings::PluginSettings;
+use crate::options::HostOptions;
+use crate::refusal::{Code, Refusal};
+use crate::settings::Deadlines;
 use crate::trail::TrailSink;
+use crate::watchdog::Watched;
 
 /// A plugin that should be there and is not. Its required listeners keep their places, which
 /// answer that they are unavailable.
@@ -36,9 +40,21 @@ pub(crate) struct Snapshot {
     pub(crate) execute: Vec<Place<seam::execute>>,
     pub(crate) post_execute: Vec<Place<seam::post_execute>>,
     pub(crate) tool_result: Vec<Place<seam::tool_result>>,
-    pub(crate) tools: BTreeMap<String, Arc<BoundTool>>,
+    pub(crate) tools: BTreeMap<String, Offer>,
+    /// Where all of them are asked.
+    pub(crate) dispatcher: Dispatcher,
     /// Who is told every answer.
     pub(crate) trail: Option<TrailSink>,
+}
+
+/// A tool that calls find by its name.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    pub(crate) tool: Arc<BoundTool>,
+    /// The number of its body for the watchdog.
+    pub(crate) number: u16,
+    /// The number of its other functions, which answer at once.
+    pub(crate) functions: u16,
 }
 
 /// The live plugins.
@@ -55,11 +71,11 @@ impl Registry {
     pub(crate) fn new(
         live: &[Generation],
         lost: &[Lost],
-        settings: &BTreeMap<String, PluginSettings>,
-        trail: Option<TrailSink>,
+        options: &HostOptions,
+        runtime: &Handle,
     ) -> Result<Self, Refusal> {
-        let mut snapshot = Snapshot { trail, ..Snapshot::default() };
-        let chain = Chain { live, lost, settings };
+        let mut snapshot = Snapshot { trail: options.trail.clone(), ..Snapshot::default() };
+        let mut chain = Chain { live, lost, options, watched: Vec::new() };
         snapshot.session_start = chain.places()?;
         snapshot.prompt_submit = chain.places()?;
         snapshot.pre_step = chain.places()?;
@@ -72,16 +88,17 @@ impl Registry {
         for tool in live.iter().flat_map(|it| &it.tools) {
             match snapshot.tools.entry(tool.name.clone()) {
                 Entry::Vacant(free) => {
-                    free.insert(Arc::clone(tool));
+                    free.insert(chain.offer(tool)?);
                 }
                 Entry::Occupied(taken) => tracing::warn!(
                     tool = tool.name,
-                    kept = &**taken.get().plugin(),
+                    kept = &**taken.get().tool.plugin(),
                     left_out = &**tool.plugin(),
                     "two plugins offer a tool of one name"
                 ),
             }
         }
+        snapshot.dispatcher = Dispatcher::new(options.dispatch, runtime, chain.watched);
         Ok(Self { snapshot: ArcSwap::from_pointee(snapshot) })
     }
 
@@ -95,13 +112,15 @@ impl Registry {
 struct Chain<'a> {
     live: &'a [Generation],
     lost: &'a [Lost],
-    settings: &'a BTreeMap<String, PluginSettings>,
+    options: &'a HostOptions,
+    /// The places so far, by number.
+    watched: Vec<Watched>,
 }
 
 impl Chain<'_> {
     /// The places of one seam, the outermost first: by priority, then the plugin's name, then the
     /// order of export.
-    fn places<S: Lend>(&self) -> Result<Vec<Place<S>>, Refusal> {
+    fn places<S: Lend>(&mut self) -> Result<Vec<Place<S>>, Refusal> {
         let mut places = Vec::new();
         for generation in self.live {
             places.extend(Bound::places(&generation.instance)?);
@@ -116,11 +135,50 @@ impl Chain<'_> {
         places.retain(|it| it.required || matches!(it.held, Held::Live(_)));
         // A stable sort: listeners of one plugin keep the order in which it exports them.
         places.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.plugin.cmp(&b.plugin)));
+        for place in &mut places {
+            let deadlines = self.deadlines(&place.plugin);
+            place.patience = deadlines.answer;
+            place.number = self.watch(Watched {
+                plugin: Arc::clone(&place.plugin),
+                listener: Arc::clone(&place.name),
+                seam: S::NAME.as_str(),
+                deadline: Some(deadlines.entry),
+            })?;
+        }
         Ok(places)
     }
 
+    /// The tool under watch. A body may stay inside as long as its budget says.
+    fn offer(&mut self, tool: &Arc<BoundTool>) -> Result<Offer, Refusal> {
+        let body = Watched {
+            plugin: Arc::clone(tool.plugin()),
+            listener: tool.name.as_str().into(),
+            seam: "body",
+            deadline: tool.budget,
+        };
+        let deadline = Some(self.deadlines(tool.plugin()).entry);
+        let functions = Watched { seam: "finalize-content", deadline, ..body.clone() };
+        let (number, functions) = (self.watch(body)?, self.watch(functions)?);
+        Ok(Offer { tool: Arc::clone(tool), number, functions })
+    }
+
+    fn watch(&mut self, place: Watched) -> Result<u16, Refusal> {
+        let number = u16::try_from(self.watched.len()).ok().filter(|it| *it < u16::MAX);
+        let number = number.ok_or_else(|| {
+            let message = format!("there are more than {} listeners and tools", u16::MAX);
+            Refusal::new(Code::Start, message)
+        })?;
+        self.watched.push(place);
+        Ok(number)
+    }
+
+    fn deadlines(&self, plugin: &str) -> Deadlines {
+        let own = self.options.plugins.get(plugin).and_then(|it| it.deadlines);
+        own.unwrap_or(self.options.deadlines)
+    }
+
     fn apply_settings<S: Seam>(&self, place: &mut Place<S>) {
-        let Some(settings) = self.settings.get(&*place.plugin) else { return };
+        let Some(settings) = self.options.plugins.get(&*place.plugin) else { return };
         place.required = settings.required.unwrap_or(place.required);
         place.priority = settings.priority.get(&S::NAME).copied().unwrap_or(place.priority);
     }
@@ -132,6 +190,8 @@ fn lost_place<S: Seam>(lost: &Lost, export: &ListenerExport) -> Place<S> {
         name: export.name.as_str().into(),
         priority: export.priority,
         required: export.required,
+        number: 0,
+        patience: Deadlines::default().answer,
         held: Held::Lost(Arc::clone(&lost.refusal)),
     }
 }

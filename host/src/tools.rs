@@ -5,6 +5,7 @@
 
 mod around;
 mod body;
+mod call;
 mod failure;
 mod post;
 
@@ -13,15 +14,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lockgate_plugin_api::{Extras, Message, PreTool, ToolOutcome};
-use serde_json::value::RawValue;
 
 use crate::library::body::BoundTool;
 use crate::library::call::{LentCall, SealedCall};
-use crate::library::listener::Place;
 use crate::model::ToolSchema;
-use crate::registry::Snapshot;
-use crate::seam;
+use crate::registry::{Offer, Snapshot};
+use crate::seam::{self, Asking};
 use crate::signal::Signal;
+use crate::watchdog::Watch;
+use call::Call;
 
 /// A tool call to be made.
 #[derive(Debug, Clone)]
@@ -54,51 +55,45 @@ enum Route {
 
 /// A call under way.
 struct Pipeline<'a> {
-    snapshot: &'a Snapshot,
+    asking: Asking<'a>,
     call: &'a LentCall,
-    tool: Option<&'a BoundTool>,
+    tool: Option<&'a Offer>,
 }
 
-/// Makes the call and returns its outcome. A body that was started is always awaited to its end.
-pub(crate) async fn execute(snapshot: &Snapshot, request: CallRequest) -> Arc<ToolOutcome> {
-    let tool = snapshot.tools.get(&request.name).map(|it| &**it);
-    let is_json = serde_json::from_str::<&RawValue>(&request.arguments).is_ok();
-    let call = LentCall::new(seal(request, tool));
-    let pipeline = Pipeline { snapshot, call: &call, tool };
-    let outcome = if is_json { pipeline.run().await } else { failure::arguments() };
-    let outcome = match tool {
-        Some(tool) => body::finalized(tool, &call, outcome),
-        None => outcome,
+/// Makes the call and returns its outcome. A body that was started is always awaited to its end,
+/// unless a thread is wedged in it.
+pub(crate) async fn execute(snapshot: &Arc<Snapshot>, request: CallRequest) -> Arc<ToolOutcome> {
+    let call = Call::new(snapshot, request);
+    let work = {
+        let call = Arc::clone(&call);
+        async move |watch: Arc<Watch>| call.run(&watch).await
     };
-    let outcome = Arc::new(outcome);
-    seam::tool_result(snapshot, &call, &outcome).await;
-    outcome
+    match snapshot.dispatcher.run(work).await {
+        Ok(outcome) => outcome,
+        Err(wedge) => call.outlive(wedge).await,
+    }
 }
 
 /// Asks everybody who decides whether the call may run, and runs nothing. The outcome where it
 /// may not; `None` where the body would run.
-pub(crate) async fn rehearse(snapshot: &Snapshot, request: CallRequest) -> Option<ToolOutcome> {
-    let tool = snapshot.tools.get(&request.name).map(|it| &**it);
-    let is_json = serde_json::from_str::<&RawValue>(&request.arguments).is_ok();
-    let call = LentCall::new(seal(request, tool));
-    if !is_json {
-        return Some(failure::arguments());
-    }
-    let pipeline = Pipeline { snapshot, call: &call, tool };
-    if pipeline.is_cancelled() {
-        return Some(failure::aborted(false));
-    }
-    match pipeline.admit().await {
-        Some(Route::Reviewed { outcome, .. } | Route::Final(outcome)) => Some(outcome),
-        None if tool.is_none() => Some(failure::unknown_tool(&call.call().name)),
-        // Somebody who must stand around the body and does not keeps it from running too.
-        None => snapshot.execute.iter().find_map(Place::lost).map(|it| failure::listener(&it)),
+pub(crate) async fn rehearse(
+    snapshot: &Arc<Snapshot>,
+    request: CallRequest,
+) -> Option<ToolOutcome> {
+    let call = Call::new(snapshot, request);
+    let work = {
+        let call = Arc::clone(&call);
+        async move |watch: Arc<Watch>| call.rehearse(&watch).await
+    };
+    match snapshot.dispatcher.run(work).await {
+        Ok(outcome) => outcome,
+        Err(wedge) => Some(failure::wedged(&wedge)),
     }
 }
 
 /// The tools as models are told of them.
 pub(crate) fn schemas(snapshot: &Snapshot) -> Vec<ToolSchema> {
-    let schema = |tool: &Arc<BoundTool>| ToolSchema {
+    let schema = |Offer { tool, .. }: &Offer| ToolSchema {
         name: tool.name.clone(),
         description: tool.description.clone(),
         parameters: tool.parameters.clone(),
@@ -142,7 +137,7 @@ impl Pipeline<'_> {
 
     /// Whether the call may run: `None` if so.
     async fn admit(&self) -> Option<Route> {
-        let decision = match seam::pre_execute(self.snapshot, self.call).await {
+        let decision = match seam::pre_execute(self.asking, self.call).await {
             Ok(decision) => decision,
             Err(failure) => return Some(Route::Final(failure::listener(&failure))),
         };
@@ -156,7 +151,7 @@ impl Pipeline<'_> {
         if let Some(denied) = denied {
             return Some(refused(denied));
         }
-        match seam::guard(self.snapshot, self.call).await {
+        match seam::guard(self.asking, self.call).await {
             Ok(None) => None,
             Ok(Some(reason)) => Some(refused(failure::denied(&reason, "DENIED_BY_GUARD"))),
             Err(failure) => Some(Route::Final(failure::listener(&failure))),

@@ -1,6 +1,7 @@
 //! Support for tests that need real plugins: builds them once, and puts them into a directory.
 
 mod lines;
+pub mod puppets;
 mod reduce;
 
 use std::collections::HashMap;

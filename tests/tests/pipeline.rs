@@ -1,73 +1,8 @@
 //! One tool call through every phase, with real plugins that answer as they are told.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
-
-use lockgate::{CallRequest, Host, HostOptions, PluginSettings, Signal, TrailEntry, TrailSink};
-use lockgate_plugin_api::ToolOutcome;
-use lockgate_tests::plugin_dir;
+use lockgate_tests::puppets::{request, seen, stage};
 use serde_json::{Value, json};
-
-/// A host with the puppets told what to do, and what they answer.
-struct Stage {
-    host: Host,
-    trail: Arc<Mutex<Vec<TrailEntry>>>,
-    _dir: tempfile::TempDir,
-}
-
-fn stage(orders: &[(&str, Value)]) -> Stage {
-    let packages: Vec<&str> = orders.iter().map(|it| it.0).collect();
-    let dir = plugin_dir(&packages);
-    let settings = |config: &Value| PluginSettings { config: config.clone(), ..Default::default() };
-    let plugins: BTreeMap<_, _> =
-        orders.iter().map(|(name, config)| ((*name).to_owned(), settings(config))).collect();
-    let trail = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&trail);
-    let trail_sink = TrailSink::new(move |entry| sink.lock().unwrap().push(entry));
-    let options = HostOptions {
-        plugin_dirs: vec![dir.path().to_owned()],
-        plugins,
-        strict: true,
-        trail: Some(trail_sink),
-        ..HostOptions::default()
-    };
-    Stage { host: Host::start(&options).unwrap(), trail, _dir: dir }
-}
-
-fn request(tool: &str, arguments: &Value) -> CallRequest {
-    CallRequest {
-        call_id: "c1".into(),
-        name: tool.into(),
-        arguments: arguments.to_string(),
-        agent: None,
-        cwd: None,
-        signal: Signal::new(),
-    }
-}
-
-/// An outcome as a test compares it.
-fn seen(outcome: &ToolOutcome) -> Value {
-    let mut seen = json!({
-        "isError": outcome.is_error(),
-        "text": outcome.content().unwrap().iter().map(|it| match it {
-            lockgate_plugin_api::Block::Text { text } => text.clone(),
-            other => format!("{other:?}"),
-        }).collect::<Vec<_>>().join("|"),
-    });
-    if let Some(code) = outcome.code() {
-        seen["code"] = code.into();
-    }
-    if outcome.concludes_turn() {
-        seen["concludes"] = true.into();
-    }
-    let contexts: Vec<String> =
-        outcome.extras().unwrap().contexts.iter().map(|it| it.text()).collect();
-    if !contexts.is_empty() {
-        seen["contexts"] = json!(contexts);
-    }
-    seen
-}
 
 #[track_caller]
 fn check(orders: &[(&str, Value)], arguments: Value, expected: Value) {

@@ -16,8 +16,8 @@ use super::host_setup::Setup;
 use super::run::Session;
 use super::{Ending, Failure, screen};
 use crate::config::Config;
-use crate::host::HostOptions;
 use crate::model::{Model, Replay};
+use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::session::{Header, SessionLog, unix_millis};
 use crate::settings::PluginSettings;
@@ -93,6 +93,7 @@ fn options(plugins: &Path) -> HostOptions {
         // Its own plugins, built a moment ago.
         probe: Probe::Off,
         trail: Some(TrailSink::new(|entry| screen::decision(&entry))),
+        ..HostOptions::default()
     }
 }
 

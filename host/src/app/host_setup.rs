@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use super::{Failure, PluginArgs, screen};
 use crate::config::Config;
-use crate::host::{Host, HostOptions, PluginState};
+use crate::host::{Host, PluginState};
+use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::trail::TrailSink;
 
@@ -31,6 +32,7 @@ impl PluginArgs {
             strict: self.strict || config.strict,
             probe: Probe::Command(env::current_exe()?),
             trail,
+            ..HostOptions::default()
         };
         Ok(Setup { config, cwd, options })
     }

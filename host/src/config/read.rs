@@ -14,11 +14,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::key::nearest;
-use crate::settings::PluginSettings;
+use crate::settings::{Deadlines, PluginSettings};
 
 const KEYS: &[&str] =
     &["cwd", "model", "plugin_dirs", "plugins", "session_start_grace_ms", "strict", "system"];
-const PLUGIN_KEYS: &[&str] = &["config", "enabled", "priority", "required"];
+const PLUGIN_KEYS: &[&str] =
+    &["answer_deadline_ms", "config", "enabled", "entry_deadline_ms", "priority", "required"];
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +124,16 @@ fn plugins(entry: &Entry<'_>) -> Result<BTreeMap<String, PluginSettings>, Wrong>
 fn plugin(entry: &Entry<'_>) -> Result<PluginSettings, Wrong> {
     let keys = known(&entry.path, table(entry)?, PLUGIN_KEYS)?;
     let unset = PluginSettings::default();
+    let entry_deadline = get(&keys, "entry_deadline_ms", milliseconds)?;
+    let answer_deadline = get(&keys, "answer_deadline_ms", milliseconds)?;
+    let usual = Deadlines::default();
+    let is_set = entry_deadline.is_some() || answer_deadline.is_some();
+    let deadlines = is_set.then(|| Deadlines {
+        entry: entry_deadline.unwrap_or(usual.entry),
+        answer: answer_deadline.unwrap_or(usual.answer),
+    });
     Ok(PluginSettings {
+        deadlines,
         enabled: get(&keys, "enabled", truth)?.unwrap_or(unset.enabled),
         required: get(&keys, "required", truth)?,
         priority: get(&keys, "priority", priority)?.unwrap_or(unset.priority),

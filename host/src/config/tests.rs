@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use lockgate_plugin_api::SeamName;
 
 use super::*;
+use crate::settings::Deadlines;
 
 #[test]
 fn a_file_may_say_nothing() {
@@ -30,6 +31,7 @@ fn every_key_is_read() {
         enabled = false
         required = true
         priority = { pre-execute = 10, guard = -7 }
+        answer_deadline_ms = 90000
         config.deny = ["shell"]
 
         [plugins."a b"]
@@ -57,6 +59,10 @@ fn every_key_is_read() {
                             (SeamName::PreExecute, 10),
                             (SeamName::Guard, -7),
                         ]),
+                        deadlines: Some(Deadlines {
+                            entry: Duration::from_secs(5),
+                            answer: Duration::from_secs(90),
+                        }),
                         config: json!({ "deny": ["shell"] }),
                     },
                 ),
@@ -77,6 +83,7 @@ fn a_plugin_that_is_only_named_is_enabled() {
             enabled: true,
             required: None,
             priority: BTreeMap::new(),
+            deadlines: None,
             config: json!({}),
         },
     )]);
@@ -152,7 +159,8 @@ fn an_unknown_key_is_told_with_the_one_that_was_meant() {
     check_error(
         "[plugins.gate]\ncolour = 'red'",
         "`FILE`, line 2, column 1: unknown key `plugins.gate.colour`, \
-         the keys here are `config`, `enabled`, `priority`, `required`",
+         the keys here are `answer_deadline_ms`, `config`, `enabled`, `entry_deadline_ms`, \
+         `priority`, `required`",
     );
 }
 

@@ -20,10 +20,12 @@ use lockgate_plugin_api::abi::next::{NextTable, NextTableRef};
 
 use self::level::{Level, LevelState, Settled, Verdict, outer_signal};
 use super::facts::Lend;
+use super::hosted;
 use super::listener::{Asked, FailureKind, Held, ListenerFailure, Place};
 use super::next::Desks;
 use crate::signal::Signal;
 use crate::trail::{Said, TrailEntry, TrailSink};
+use crate::watchdog::Watch;
 
 /// What stands behind the last listener, and what is done with answers on their way out.
 pub(crate) trait Ending<'a, D>: Send {
@@ -57,8 +59,7 @@ pub(crate) struct Frame<'a, S: Lend, E> {
     places: &'a [Place<S>],
     facts: S::Facts<'a>,
     ending: E,
-    signal: &'a Signal,
-    trail: Option<Trail<'a>>,
+    terms: Terms<'a>,
     desks: Desks<S::Answer>,
     /// What listeners see, made once the frame is pinned: `table` points to `next`, and that to
     /// `desks`.
@@ -67,6 +68,17 @@ pub(crate) struct Frame<'a, S: Lend, E> {
     /// Who is waited for, the outermost first.
     levels: Vec<Level<'a, S::Answer>>,
     _pinned: PhantomPinned,
+}
+
+/// What holds for a whole question.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    /// The caller's.
+    pub(crate) signal: &'a Signal,
+    /// Who is told every answer.
+    pub(crate) trail: Option<Trail<'a>>,
+    /// Who sees a thread that stays inside.
+    pub(crate) watch: &'a Watch,
 }
 
 /// Where a frame reports what was answered, and about which call.
@@ -81,20 +93,18 @@ pub(crate) struct Trail<'a> {
 unsafe impl<S: Lend, E: Send> Send for Frame<'_, S, E> {}
 
 impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
-    /// A question about `facts` to `places`, the outermost first. `signal` is the caller's.
+    /// A question about `facts` to `places`, the outermost first.
     pub(crate) fn new(
         places: &'a [Place<S>],
         facts: S::Facts<'a>,
         ending: E,
-        signal: &'a Signal,
-        trail: Option<Trail<'a>>,
+        terms: Terms<'a>,
     ) -> Self {
         Self {
             places,
             facts,
             ending,
-            signal,
-            trail,
+            terms,
             desks: Desks::new(E::HAS_BODY),
             next: None,
             table: None,
@@ -130,9 +140,14 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
             let table = self.table.as_ref().expect("the tables are made before anybody is asked");
             // SAFETY: the table stays until the frame is dropped, which drops the futures first.
             let args = unsafe { S::lend(table) };
+            self.terms.watch.enter(place.number);
             // SAFETY: as above.
             let asked = unsafe { bound.ask(args) };
+            let is_open = self.terms.watch.leave();
             let spent = elapsed(clock);
+            if !is_open {
+                return Some(Err(ListenerFailure::overtaken(place)));
+            }
             match asked {
                 Asked::Later(future) => {
                     let (state, desk) = (LevelState::Listener(future), Some(self.desks.leave()));
@@ -147,7 +162,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
             }
         }
         self.desks.clear();
-        let outer = outer_signal(&self.levels, self.signal);
+        let outer = outer_signal(&self.levels, self.terms.signal);
         // A body has a signal of its own where a listener may abandon it, and nothing begins for
         // one that has done so.
         let own = (E::HAS_BODY && !self.levels.is_empty()).then(|| outer.child());
@@ -183,11 +198,23 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 if let Some(desk) = &level.desk {
                     self.desks.enter(desk);
                 }
-                let reply = future.ask(cx);
+                let place = &self.places[level.place];
+                let hosted = level.desk.as_ref().map(|it| it.hosted());
+                self.terms.watch.enter(place.number);
+                let reply = hosted::counting(hosted, || future.ask(cx));
+                let is_open = self.terms.watch.leave();
                 self.desks.clear();
                 level.spent += elapsed(clock);
                 match reply {
-                    Poll::Pending => return false,
+                    _ if !is_open => {
+                        let verdict = Err(ListenerFailure::overtaken(&self.places[level.place]));
+                        level.state = LevelState::Done(Some(verdict));
+                        return true;
+                    }
+                    Poll::Pending => {
+                        level.keep_time(self.places[level.place].patience);
+                        return false;
+                    }
                     Poll::Ready(reply) => reply,
                 }
             }
@@ -221,7 +248,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
     }
 
     fn report(&self, place: &Place<S>, verdict: Option<&Verdict<S::Answer>>, spent: Duration) {
-        let Some(trail) = self.trail else { return };
+        let Some(trail) = self.terms.trail else { return };
         let said = match verdict {
             None => Said::new("next"),
             Some(Ok(answer)) => self.ending.said(answer),
@@ -243,7 +270,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         let Some((level, outer)) = self.levels.split_last_mut() else { return false };
         let Some(question) = level.asked() else { return false };
         level.serving = Some(question);
-        level.take_up_deadlines(outer_signal(outer, self.signal));
+        level.take_up_deadlines(outer_signal(outer, self.terms.signal));
         let first = level.place + 1;
         let asker = outer.len();
         if let Some(verdict) = self.ask_from(first) {
@@ -297,6 +324,22 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         }
     }
 
+    /// Gives up the listeners whose own time is over.
+    fn poll_patience(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        for depth in 0..self.levels.len() {
+            if self.levels[depth].is_out_of_time(cx) {
+                let level = &self.levels[depth];
+                let (place, spent) = (&self.places[level.place], level.spent);
+                let verdict = Err(ListenerFailure::too_slow(place));
+                self.report(place, Some(&verdict), spent);
+                self.levels[depth].state = LevelState::Done(Some(verdict));
+                moved = true;
+            }
+        }
+        moved
+    }
+
     /// Fires the deadlines that have passed while something runs further in.
     fn poll_timers(&mut self, cx: &mut Context<'_>) -> bool {
         let Some((_, askers)) = self.levels.split_last_mut() else { return false };
@@ -311,7 +354,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
     }
 
     fn clock(&self) -> Option<Instant> {
-        self.trail.is_some().then(Instant::now)
+        self.terms.trail.is_some().then(Instant::now)
     }
 }
 
@@ -344,6 +387,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Future for Frame<'a, S, E> {
             }
             moved |= this.serve();
             moved |= this.poll_timers(cx);
+            moved |= this.poll_patience(cx);
             if !moved {
                 return Poll::Pending;
             }

@@ -18,6 +18,7 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::level_filters::LevelFilter;
 
+use super::hosted::counted;
 use crate::mailbox;
 use crate::process::{self, Ended, Spec};
 use crate::session::InboxTarget;
@@ -252,7 +253,7 @@ fn answer<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
     let Some(caller) = caller(instance) else {
         return Err("RETIRED: the plugin's instance has ended".into());
     };
-    guard(|| make(&caller.runtime)).flatten().map(SeamFuture::new)
+    guard(|| make(&caller.runtime)).flatten().map(|it| SeamFuture::new(counted(it)))
 }
 
 /// # Safety

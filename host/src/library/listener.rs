@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lockgate_plugin_api::SeamName;
 use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture};
@@ -13,6 +14,8 @@ use lockgate_plugin_api::abi::value::{Buf, Status};
 use super::facts::Lend;
 use super::instance::Instance;
 use crate::refusal::{Code, Refusal};
+use crate::settings::Deadlines;
+use crate::watchdog::{Watched, Wedge};
 
 /// A place in the chain of a seam.
 pub(crate) struct Place<S: Seam> {
@@ -24,6 +27,10 @@ pub(crate) struct Place<S: Seam> {
     pub(crate) priority: i32,
     /// Whether the place stays when its plugin is not there.
     pub(crate) required: bool,
+    /// Its number for the watchdog.
+    pub(crate) number: u16,
+    /// How long an answer that comes later may take, of the listener's own time.
+    pub(crate) patience: Duration,
     /// Who stands there.
     pub(crate) held: Held<S>,
 }
@@ -85,6 +92,8 @@ impl<S: Lend> Bound<S> {
                 name: name.into(),
                 priority: table.priority(),
                 required: table.flags() & REQUIRED != 0,
+                number: 0,
+                patience: Deadlines::default().answer,
                 held: Held::Live(Self { table: *table, instance: Arc::clone(instance) }),
             })
         };
@@ -134,6 +143,8 @@ pub(crate) enum FailureKind {
     Protocol(String),
     /// It is not there.
     Unavailable(Arc<Refusal>),
+    /// It took too long.
+    Timeout(Duration),
 }
 
 impl ListenerFailure {
@@ -146,16 +157,35 @@ impl ListenerFailure {
         }
     }
 
+    /// What a wedge is to whoever asked. `seam` is where it happened.
+    pub(crate) fn wedged(wedge: &Wedge, seam: SeamName) -> Self {
+        let Watched { plugin, listener, deadline, .. } = &wedge.place;
+        let kind = FailureKind::Timeout(deadline.unwrap_or_default());
+        Self { plugin: Arc::clone(plugin), listener: Arc::clone(listener), seam, kind }
+    }
+
+    /// A listener whose own time is over.
+    pub(crate) fn too_slow<S: Seam>(place: &Place<S>) -> Self {
+        Self::new(place, FailureKind::Timeout(place.patience))
+    }
+
+    /// A listener that came back after somebody had answered for it: nobody reads this.
+    pub(crate) fn overtaken<S: Seam>(place: &Place<S>) -> Self {
+        Self::new(place, FailureKind::Timeout(Duration::ZERO))
+    }
+
     pub(crate) fn unavailable<S: Seam>(place: &Place<S>, refusal: &Arc<Refusal>) -> Self {
         Self::new(place, FailureKind::Unavailable(Arc::clone(refusal)))
     }
 
-    /// The stable code: `LISTENER_FAULT`, `LISTENER_PROTOCOL` or `LISTENER_UNAVAILABLE`.
+    /// The stable code: `LISTENER_FAULT`, `LISTENER_PROTOCOL`, `LISTENER_TIMEOUT` or
+    /// `LISTENER_UNAVAILABLE`.
     pub fn code(&self) -> &'static str {
         match self.kind {
             FailureKind::Fault(_) => "LISTENER_FAULT",
             FailureKind::Protocol(_) => "LISTENER_PROTOCOL",
             FailureKind::Unavailable(_) => "LISTENER_UNAVAILABLE",
+            FailureKind::Timeout(_) => "LISTENER_TIMEOUT",
         }
     }
 
@@ -170,6 +200,7 @@ impl ListenerFailure {
             FailureKind::Fault(_) => "fault",
             FailureKind::Protocol(_) => "protocol",
             FailureKind::Unavailable(_) => "unavailable",
+            FailureKind::Timeout(_) => "timeout",
         }
     }
 }
@@ -184,6 +215,7 @@ impl fmt::Display for ListenerFailure {
             FailureKind::Unavailable(refusal) => {
                 write!(f, "is not there: {refusal}; {}", refusal.remedy())
             }
+            FailureKind::Timeout(limit) => write!(f, "took more than {} ms", limit.as_millis()),
         }
     }
 }

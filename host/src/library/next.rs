@@ -11,6 +11,7 @@ use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, TaskWaker, guard}
 use lockgate_plugin_api::abi::next::NextTable;
 use lockgate_plugin_api::abi::value::{Buf, Status};
 
+use super::hosted::Hosted;
 use crate::signal::Signal;
 
 /// Which desk the listener that is inside writes on. One listener of a chain is inside at a time.
@@ -25,6 +26,7 @@ pub(super) struct Desks<D> {
 /// Where one listener asks for the rest of its chain, and where the frame leaves the answer.
 pub(super) struct Desk<D> {
     state: Mutex<State<D>>,
+    hosted: Hosted,
 }
 
 struct State<D> {
@@ -100,11 +102,16 @@ impl<D: Out> Desks<D> {
 impl<D> Default for Desk<D> {
     fn default() -> Self {
         let state = State { phase: Phase::Idle, question: 0, waker: None, deadlines: Vec::new() };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(state), hosted: Hosted::default() }
     }
 }
 
 impl<D> Desk<D> {
+    /// What the listener waits for the host to do.
+    pub(super) fn hosted(&self) -> &Hosted {
+        &self.hosted
+    }
+
     /// The number of the question that the listener waits for, if it does.
     pub(super) fn asked(&self) -> Option<u64> {
         let state = self.lock();

@@ -9,7 +9,6 @@ use lockgate_plugin_api::ToolOutcome;
 use super::{Pipeline, Route, body, contexts, failure, with_contexts};
 use crate::library::body::RunState;
 use crate::library::frame::{Begun, Ending, Frame};
-use crate::seam;
 use crate::signal::Signal;
 use crate::trail::Said;
 
@@ -121,14 +120,14 @@ impl Pipeline<'_> {
         let ledger = Mutex::default();
         let signal = &self.call.call().signal;
         let mut end = Body { pipeline: self, ledger: &ledger };
-        let answer = if self.snapshot.execute.is_empty() {
+        let answer = if self.asking.snapshot.execute.is_empty() {
             match end.begin(signal) {
                 Begun::Now(outcome) => outcome,
                 Begun::Later(body) => body.await,
             }
         } else {
-            let trail = seam::trail(self.snapshot, Some(self.call));
-            let frame = Frame::new(&self.snapshot.execute, self.call, end, signal, trail);
+            let places = &self.asking.snapshot.execute;
+            let frame = Frame::new(places, self.call, end, self.asking.terms());
             match pin!(frame).await {
                 Ok(answer) => answer,
                 Err(failure) => return Route::Final(failure::listener(&failure)),
@@ -163,7 +162,7 @@ impl Pipeline<'_> {
         }
         let added = contexts(&outcome);
         let made = match self.tool {
-            Some(tool) => body::canonical(tool, self.call, outcome),
+            Some(offer) => body::canonical(offer, self.call, outcome, self.asking.watch),
             None => failure::unknown_tool(&self.call.call().name),
         };
         with_contexts(made, added)

@@ -1,5 +1,7 @@
 //! A tool's body, run once, and its value put in order.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::time::Instant;
 
 use lockgate_plugin_api::abi::future::Reply;
@@ -7,10 +9,12 @@ use lockgate_plugin_api::{Block, Extras, ToolOutcome};
 use serde_json::value::RawValue;
 
 use super::{Pipeline, failure};
-use crate::library::body::{BoundTool, RunState};
+use crate::library::body::RunState;
 use crate::library::call::LentCall;
+use crate::registry::Offer;
 use crate::signal::Signal;
 use crate::trail::TrailEntry;
+use crate::watchdog::Watch;
 
 /// Runs the body with what its listeners have left of the signal. Its failure is an outcome like
 /// any other.
@@ -19,16 +23,18 @@ pub(super) async fn dispatch(
     state: &RunState,
     signal: &Signal,
 ) -> ToolOutcome {
-    let Some(tool) = pipeline.tool else {
+    let Some(offer) = pipeline.tool else {
         return failure::unknown_tool(&pipeline.call.call().name);
     };
-    let begun = pipeline.snapshot.trail.as_ref().map(|sink| (sink, Instant::now()));
-    let outcome = match tool.run(pipeline.call, state).await {
+    let (tool, watch) = (&offer.tool, pipeline.asking.watch);
+    let begun = pipeline.asking.snapshot.trail.as_ref().map(|sink| (sink, Instant::now()));
+    let running = watched(tool.run(pipeline.call, state), offer.number, watch);
+    let outcome = match running.await {
         Reply::Ready(outcome) if outcome.is_error() => match checked_failure(outcome) {
             Ok(outcome) => outcome,
             Err(why) => failure::invalid_output(&tool.name, &why),
         },
-        Reply::Ready(outcome) => canonical(tool, pipeline.call, outcome),
+        Reply::Ready(outcome) => canonical(offer, pipeline.call, outcome, watch),
         Reply::Fault(message) => ToolOutcome::failure(message),
         Reply::Protocol(why) => failure::invalid_output(&tool.name, &why),
         Reply::Next => failure::invalid_output(&tool.name, "its body gave no answer"),
@@ -51,13 +57,19 @@ pub(super) async fn dispatch(
 
 /// The success that the value of `outcome` makes: checked, and with the content that follows from
 /// it. A failure where it makes none.
-pub(super) fn canonical(tool: &BoundTool, call: &LentCall, outcome: ToolOutcome) -> ToolOutcome {
+pub(super) fn canonical(
+    offer: &Offer,
+    call: &LentCall,
+    outcome: ToolOutcome,
+    watch: &Watch,
+) -> ToolOutcome {
+    let tool = &offer.tool;
     let success = outcome.bare_success();
     let value = success.value_str().ok();
     let Some(value) = value.filter(|it| serde_json::from_str::<&RawValue>(it).is_ok()) else {
         return failure::invalid_output(&tool.name, "value is not lossless JSON");
     };
-    let content = match tool.render(call, value) {
+    let content = match inside(offer, watch, || tool.render(call, value)) {
         Reply::Next => vec![shown(value)],
         Reply::Ready(json) => match serde_json::from_slice::<Vec<Block>>(json.text.as_bytes()) {
             Ok(content) => content,
@@ -72,7 +84,7 @@ pub(super) fn canonical(tool: &BoundTool, call: &LentCall, outcome: ToolOutcome)
     };
     // Nobody presents what a call inside another one came to.
     let presented = match call.call().parent {
-        0 => tool.present(call, value),
+        0 => inside(offer, watch, || tool.present(call, value)),
         _ => Reply::Next,
     };
     let outcome = success.with_content(&content);
@@ -94,8 +106,13 @@ pub(super) fn canonical(tool: &BoundTool, call: &LentCall, outcome: ToolOutcome)
 
 /// The outcome after its tool's last word, which changes the content alone. A last word that
 /// fails is the whole outcome.
-pub(super) fn finalized(tool: &BoundTool, call: &LentCall, outcome: ToolOutcome) -> ToolOutcome {
-    match tool.finalize(call, &outcome) {
+pub(super) fn finalized(
+    offer: &Offer,
+    call: &LentCall,
+    outcome: ToolOutcome,
+    watch: &Watch,
+) -> ToolOutcome {
+    match inside(offer, watch, || offer.tool.finalize(call, &outcome)) {
         Reply::Next => outcome,
         Reply::Ready(json) => match serde_json::from_slice::<Vec<Block>>(json.text.as_bytes()) {
             Ok(content) => outcome.with_content(&content),
@@ -103,6 +120,27 @@ pub(super) fn finalized(tool: &BoundTool, call: &LentCall, outcome: ToolOutcome)
         },
         Reply::Fault(why) | Reply::Protocol(why) => ToolOutcome::failure(why),
     }
+}
+
+/// Calls one of the tool's functions under the watchdog's eyes.
+fn inside<R>(offer: &Offer, watch: &Watch, f: impl FnOnce() -> R) -> R {
+    watch.enter(offer.functions);
+    let result = f();
+    // Whoever goes on from here looks whether anybody has answered.
+    let _ = watch.leave();
+    result
+}
+
+/// The same future, each poll of it under the watchdog's eyes.
+async fn watched<F: Future>(future: F, number: u16, watch: &Watch) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        watch.enter(number);
+        let polled = future.as_mut().poll(cx);
+        let _ = watch.leave();
+        polled
+    })
+    .await
 }
 
 /// What the host shows of a value: a text as it is, anything else as JSON.

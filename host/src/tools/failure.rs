@@ -3,6 +3,7 @@
 use lockgate_plugin_api::{Extras, ToolOutcome};
 
 use crate::seam::ListenerFailure;
+use crate::watchdog::{Watched, Wedge};
 
 /// The arguments are not one JSON text.
 pub(super) fn arguments() -> ToolOutcome {
@@ -52,4 +53,18 @@ pub(super) fn unasked(name: &str, reason: Option<&str>) -> ToolOutcome {
 /// A listener that had to answer did not: the policy never ran, which is not a no.
 pub(super) fn listener(failure: &ListenerFailure) -> ToolOutcome {
     denied(&failure.to_string(), failure.code())
+}
+
+/// A thread stayed inside a plugin: its listener took too long, or its tool's body did.
+pub(super) fn wedged(wedge: &Wedge) -> ToolOutcome {
+    let Watched { plugin, listener, seam, deadline } = &wedge.place;
+    let limit = deadline.unwrap_or_default().as_millis();
+    if *seam == "body" {
+        let message = format!("tool call timed out after {limit}ms");
+        return ToolOutcome::coded_failure(message, "ToolTimeoutError", "TOOL_TIMEOUT");
+    }
+    let message = format!(
+        "the {seam} listener `{listener}` of the plugin `{plugin}` took more than {limit} ms"
+    );
+    denied(&message, "LISTENER_TIMEOUT")
 }

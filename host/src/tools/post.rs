@@ -12,7 +12,7 @@ const BLOCKED: &str = "tool result blocked by post-execute policy";
 impl Pipeline<'_> {
     /// Asks the reviewers, and does what they decide. `has_run` says whether the body has.
     pub(super) async fn review(&self, outcome: ToolOutcome, has_run: bool) -> ToolOutcome {
-        let decision = match seam::post_execute(self.snapshot, self.call, &outcome).await {
+        let decision = match seam::post_execute(self.asking, self.call, &outcome).await {
             Ok(decision) => decision,
             Err(failure) => return failure::listener(&failure),
         };
@@ -41,9 +41,9 @@ impl Pipeline<'_> {
             _ if old.is_error() => ToolOutcome::failure(
                 "tools/post-execute cannot replace the value of a failed result",
             ),
-            Some(tool) => {
+            Some(offer) => {
                 let outcome = ToolOutcome::success_json(value.get().to_owned());
-                body::canonical(tool, self.call, outcome)
+                body::canonical(offer, self.call, outcome, self.asking.watch)
             }
             None => failure::unknown_tool(&self.call.call().name),
         };

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Context;
 use std::time::{Duration, Instant};
 
 use lockgate_plugin_api::abi::future::{Out, SeamFuture};
@@ -26,6 +27,8 @@ pub(super) struct Level<'a, D> {
     /// The deadlines set by the listener, which it may ask about; the last one counts.
     pub(super) deadlines: Vec<Deadline>,
     pub(super) timer: Option<Pin<Box<Sleep>>>,
+    /// The listener's own time that is left, while it is not waiting for anybody.
+    own: OwnTime,
     pub(super) spent: Duration,
 }
 
@@ -59,7 +62,8 @@ impl<'a, D: Out> Level<'a, D> {
         spent: Duration,
     ) -> Self {
         let (serving, deadlines, timer) = (None, Vec::new(), None);
-        Self { place, state, desk, serving, signal, deadlines, timer, spent }
+        let own = OwnTime::default();
+        Self { place, state, desk, serving, signal, deadlines, timer, own, spent }
     }
 
     /// The number of the question that its listener waits for, if it does.
@@ -73,6 +77,24 @@ impl<'a, D: Out> Level<'a, D> {
     /// Whether its listener waits for what runs further in.
     pub(super) fn is_waiting(&self) -> bool {
         self.serving.is_some() && self.asked() == self.serving
+    }
+
+    /// The listener has not answered yet: its time runs, unless it waits for what is further in or
+    /// for the host. All of it is `patience`.
+    pub(super) fn keep_time(&mut self, patience: Duration) {
+        let hosted = self.desk.as_ref().is_some_and(|it| it.hosted().is_waited_for());
+        if hosted || self.asked().is_some() {
+            self.own.stop();
+        } else {
+            self.own.run(patience);
+        }
+    }
+
+    /// Whether the listener has used its own time up.
+    pub(super) fn is_out_of_time(&mut self, cx: &mut Context<'_>) -> bool {
+        let timer = self.own.timer.as_mut();
+        let is_over = timer.is_some_and(|it| it.as_mut().poll(cx).is_ready());
+        is_over && matches!(self.state, LevelState::Listener(_))
     }
 
     /// Takes up the deadlines that its listener has set: the last one counts, from when it was
@@ -96,6 +118,31 @@ impl<'a, D: Out> Level<'a, D> {
         let passed = self.deadlines.last().map(|it| &it.passed);
         for signal in passed.into_iter().chain(&self.signal) {
             signal.fire();
+        }
+    }
+}
+
+/// A clock that stops while somebody else is waited for.
+#[derive(Default)]
+struct OwnTime {
+    used: Duration,
+    since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl OwnTime {
+    fn run(&mut self, patience: Duration) {
+        if self.since.is_none() {
+            self.since = Some(Instant::now());
+            let left = patience.saturating_sub(self.used);
+            self.timer = Some(Box::pin(tokio::time::sleep(left)));
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some(since) = self.since.take() {
+            self.used += since.elapsed();
+            self.timer = None;
         }
     }
 }

@@ -1,0 +1,28 @@
+//! How a host is to be made.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::dispatch::Dispatch;
+use crate::probe::Probe;
+use crate::settings::{Deadlines, PluginSettings};
+use crate::trail::TrailSink;
+
+/// How a host is to be made.
+#[derive(Debug, Clone, Default)]
+pub struct HostOptions {
+    /// The directories that are searched for plugins, not recursively.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// What is set for each plugin, by name.
+    pub plugins: BTreeMap<String, PluginSettings>,
+    /// Whether one refused file stops the start.
+    pub strict: bool,
+    /// Whether plugins are loaded in a child process first.
+    pub probe: Probe,
+    /// Where plugins are asked.
+    pub dispatch: Dispatch,
+    /// How long they may take, where nothing is set for a plugin of its own.
+    pub deadlines: Deadlines,
+    /// Who is told every answer of every listener. Costs time for each, so none by default.
+    pub trail: Option<TrailSink>,
+}

@@ -1,0 +1,190 @@
+//! Plugins at their worst: what stays inside, never answers, or comes back too late.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use lockgate::{Deadlines, Dispatch, HostOptions};
+use lockgate_tests::puppets::{Stage, request, seen, stage_with};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+/// Long enough for a healthy entry on a busy machine, short enough to wait for.
+const DEADLINE: Duration = Duration::from_millis(100);
+
+fn short() -> HostOptions {
+    let deadlines = Deadlines { entry: DEADLINE, answer: DEADLINE };
+    HostOptions { deadlines, ..HostOptions::default() }
+}
+
+fn two_workers() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// The outcome of one call while a plugin hangs, and what was answered by the time it had come
+/// back and could do nothing any more.
+fn hung(orders: Value, arguments: &Value) -> (Value, Vec<String>) {
+    let runtime = two_workers();
+    let (outcome, stage) = runtime.block_on(async {
+        let stage = stage_with(&[("puppet", orders)], short());
+        let outcome = stage.host.execute(request("echo", arguments)).await;
+        (outcome, stage)
+    });
+    release(&stage);
+    // Waits for the thread that was wedged, and for all that its return sets off.
+    drop(runtime);
+    (seen(&outcome), stage.answers())
+}
+
+fn release(stage: &Stage) {
+    fs::write(stage.files().join("go"), "").unwrap();
+}
+
+fn timed_out(seam: &str, listener: &str) -> Value {
+    json!({
+        "isError": true,
+        "text": format!(
+            "Error: the {seam} listener `{listener}` of the plugin `puppet` took more than 100 ms"
+        ),
+        "code": "LISTENER_TIMEOUT",
+    })
+}
+
+#[test]
+fn a_gate_that_hangs_is_no_yes_then_or_later() {
+    for (order, seam, listener) in [
+        ("gate", "pre-execute", "gate"),
+        ("guard", "guard", "guard"),
+        ("around", "execute", "around"),
+    ] {
+        let (outcome, answers) =
+            hung(json!({"tools": true, order: "hang:go"}), &json!({"value": "hi"}));
+        assert_eq!(outcome, timed_out(seam, listener));
+        let ran = answers.iter().any(|it| it.starts_with("body"));
+        assert!(!ran, "a late return lets nothing begin: {answers:#?}");
+        assert_eq!(answers.last().unwrap(), &format!("{seam} puppet {listener} timeout"));
+    }
+}
+
+#[test]
+fn a_reviewer_that_hangs_fails_its_call() {
+    let orders = json!({"tools": true, "review": "hang:go"});
+    let (outcome, _) = hung(orders, &json!({"value": "hi", "context": "from the body"}));
+    assert_eq!(outcome, timed_out("post-execute", "review"));
+}
+
+#[test]
+fn an_observer_that_hangs_changes_nothing() {
+    let (outcome, answers) =
+        hung(json!({"tools": true, "seen": "hang:go"}), &json!({"value": "hi"}));
+    assert_eq!(outcome, json!({"isError": false, "text": "hi"}));
+    assert_eq!(answers.last().unwrap(), "tool-result puppet seen timeout");
+}
+
+#[test]
+fn a_body_may_stay_inside_as_long_as_its_budget_says() {
+    let orders = json!({"tools": true, "budget_ms": 100});
+    let (outcome, _) = hung(orders, &json!({"hang": "go"}));
+    assert_eq!(
+        outcome,
+        json!({
+            "isError": true,
+            "text": "Error: tool call timed out after 100ms",
+            "code": "TOOL_TIMEOUT",
+        })
+    );
+}
+
+#[test]
+fn a_listener_that_never_answers_is_given_up_once_its_own_time_is_over() {
+    let runtime = two_workers();
+    let outcome = runtime.block_on(async {
+        let stage =
+            stage_with(&[("puppet", json!({"tools": true, "late_gate": "never"}))], short());
+        stage.host.execute(request("echo", &json!({"value": "hi"}))).await
+    });
+    assert_eq!(seen(&outcome), timed_out("pre-execute", "late_gate"));
+}
+
+#[test]
+fn what_a_listener_waits_for_is_not_its_own_time() {
+    let runtime = two_workers();
+    // For the host.
+    let echoed = json!({"isError": false, "text": "null"});
+    let sleeps = json!({"tools": true, "late_gate": "sleep"});
+    let outcome = runtime.block_on(async {
+        let stage = stage_with(&[("puppet", sleeps)], short());
+        stage.host.execute(request("echo", &json!({}))).await
+    });
+    assert_eq!(seen(&outcome), echoed);
+    // For what is further in.
+    let aborted = json!({"isError": true, "text": "Error: tool call aborted", "code": "ABORTED"});
+    let outcome = runtime.block_on(async {
+        let passes = json!({"tools": true, "around": "pass"});
+        let stage = stage_with(&[("puppet", passes)], short());
+        let request = request("wait", &json!({}));
+        let signal = request.signal.clone();
+        let late = async {
+            // Ends the tool that waits for it, later than any deadline.
+            tokio::time::sleep(3 * DEADLINE).await;
+            signal.fire();
+        };
+        tokio::join!(stage.host.execute(request), late).0
+    });
+    assert_eq!(seen(&outcome), aborted);
+}
+
+#[test]
+fn healthy_calls_go_on_beside_wedged_ones() {
+    let runtime = two_workers();
+    let stage = runtime.block_on(async {
+        let orders = json!({"tools": true, "gate": "hang-on:stuck"});
+        let stage = stage_with(&[("puppet", orders)], short());
+        let call = |value: &str| stage.host.execute(request("echo", &json!({"value": value})));
+        let begun = Instant::now();
+        let stuck = futures(5, || call("stuck"));
+        let healthy = futures(64, || call("fine"));
+        let (stuck, healthy) = tokio::join!(stuck, healthy);
+        let took = begun.elapsed();
+        assert!(healthy.iter().all(|it| seen(it)["text"] == "fine"));
+        assert!(stuck.iter().all(|it| seen(it) == timed_out("pre-execute", "gate")));
+        assert!(took < DEADLINE + Duration::from_secs(5), "nobody waited for the wedged: {took:?}");
+        stage
+    });
+    release(&stage);
+    // Waits for the wedged threads, which look for a file that goes with the stage.
+    drop(runtime);
+}
+
+/// Runs `count` futures at once.
+async fn futures<F: Future>(count: usize, make: impl Fn() -> F) -> Vec<F::Output> {
+    let mut running: Vec<_> = (0..count).map(|_| Box::pin(make())).collect();
+    let mut done: Vec<Option<F::Output>> = (0..count).map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        for (future, done) in running.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let std::task::Poll::Ready(output) = future.as_mut().poll(cx)
+            {
+                *done = Some(output);
+            }
+        }
+        if done.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}
+
+#[test]
+fn inline_calls_run_where_the_caller_stands() {
+    let options = HostOptions { dispatch: Dispatch::Inline, ..HostOptions::default() };
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        let stage = stage_with(&[("puppet", json!({"tools": true}))], options);
+        stage.host.execute(request("echo", &json!({"value": "hi"}))).await
+    });
+    assert_eq!(seen(&outcome), json!({"isError": false, "text": "hi"}));
+}
