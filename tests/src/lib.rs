@@ -51,6 +51,34 @@ pub fn plugin_dir(packages: &[&str]) -> TempDir {
     dir
 }
 
+/// Writes the library of `package` to `file`, with the first `from` in its note changed to `to`.
+///
+/// # Panics
+/// When the note does not say `from`, or `to` has another length, or nothing can be written.
+pub fn write_with_note_changed(file: &Path, package: &str, from: &str, to: &str) {
+    assert_eq!(from.len(), to.len(), "a note keeps its length");
+    let mut bytes = fs::read(library(package)).expect("a library can be read");
+    let note = find(&bytes, b"LOCKGATE\0\0\0\0{").expect("a plugin has a note");
+    let at = note + find(&bytes[note..], from.as_bytes()).expect("the note says what is changed");
+    bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
+    fs::write(file, bytes).expect("a library can be written");
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|it| it == what)
+}
+
+/// A shared library that is no plugin: the one with which Rust unwinds.
+///
+/// # Panics
+/// When this program has not loaded it.
+pub fn foreign_library() -> PathBuf {
+    let maps = fs::read_to_string("/proc/self/maps").expect("Linux tells what is mapped");
+    let mut paths = maps.lines().filter_map(|it| it.split_whitespace().nth(5));
+    let path = paths.find(|it| it.contains("/libgcc_s.so"));
+    path.expect("the program unwinds with libgcc_s").into()
+}
+
 /// Builds the workspace in the caller's profile, and asks cargo where everything is.
 fn build() -> HashMap<String, PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
