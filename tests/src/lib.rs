@@ -3,6 +3,7 @@
 mod lines;
 pub mod puppets;
 mod reduce;
+pub mod stage;
 
 use std::collections::HashMap;
 use std::env::consts::DLL_SUFFIX;
@@ -69,14 +70,43 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 }
 
 /// A shared library that is no plugin: the one with which Rust unwinds.
-///
-/// # Panics
-/// When this program has not loaded it.
-pub fn foreign_library() -> PathBuf {
+fn foreign_library() -> PathBuf {
     let maps = fs::read_to_string("/proc/self/maps").expect("Linux tells what is mapped");
     let mut paths = maps.lines().filter_map(|it| it.split_whitespace().nth(5));
     let path = paths.find(|it| it.contains("/libgcc_s.so"));
     path.expect("the program unwinds with libgcc_s").into()
+}
+
+/// A new directory with four files that are put among plugins by mistake, and `puppet`:
+/// `a_text.so`, `b_empty.so`, `c_cut.so`, `d_foreign.so` and `e_good.so`.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn mixed_dir() -> TempDir {
+    let dir = plugin_dir(&[]);
+    let read = |it: &Path| fs::read(it).expect("a library can be read");
+    let put = |name: &str, bytes: &[u8]| {
+        fs::write(dir.path().join(name), bytes).expect("a file can be written");
+    };
+    let puppet = read(library("puppet"));
+    put("a_text.so", b"#!/bin/sh\necho hello\n");
+    put("b_empty.so", b"");
+    // What comes behind the segments, such as debug information, nobody would miss.
+    put("c_cut.so", &puppet[..puppet.len() / 8]);
+    put("d_foreign.so", &read(&foreign_library()));
+    put("e_good.so", &puppet);
+    dir
+}
+
+/// `text` with `#` for each number of four figures or more: what no test can know.
+pub fn without_sizes(text: &str) -> String {
+    let mut told = String::new();
+    for word in text.split_inclusive(|it: char| !it.is_ascii_digit()) {
+        let figures = word.trim_end_matches(|it: char| !it.is_ascii_digit());
+        told += if figures.len() < 4 { figures } else { "#" };
+        told += &word[figures.len()..];
+    }
+    told
 }
 
 /// Builds the workspace in the caller's profile, and asks cargo where everything is.

@@ -11,7 +11,7 @@ use lockgate::{
     TrailEntry, TrailSink,
 };
 use lockgate_plugin_api::{Block, SeamName, ToolOutcome};
-use lockgate_tests::{foreign_library, library, plugin_dir, write_with_note_changed};
+use lockgate_tests::{library, mixed_dir, plugin_dir, without_sizes, write_with_note_changed};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -45,17 +45,6 @@ fn told(host: &Host) -> Vec<String> {
         format!("{file}: {}", without_sizes(&state))
     };
     host.plugins().iter().map(line).collect()
-}
-
-/// `text` with `#` for each number of four figures or more.
-fn without_sizes(text: &str) -> String {
-    let mut told = String::new();
-    for word in text.split_inclusive(|it: char| !it.is_ascii_digit()) {
-        let figures = word.trim_end_matches(|it: char| !it.is_ascii_digit());
-        told += if figures.len() < 4 { figures } else { "#" };
-        told += &word[figures.len()..];
-    }
-    told
 }
 
 /// What a call to `echo` comes to.
@@ -100,30 +89,14 @@ fn check(dir: &Path, plugins: &[(&str, PluginSettings)], expected: &[&str], outc
     });
 }
 
-/// A directory with everything that is put into a plugin directory by mistake, and `puppet`.
-fn mixed() -> TempDir {
-    let dir = TempDir::new().unwrap();
-    let put = |name: &str, bytes: &[u8]| fs::write(dir.path().join(name), bytes).unwrap();
-    let puppet = fs::read(library("puppet")).unwrap();
-    put("a_text.so", b"#!/bin/sh\necho hello\n");
-    put("b_empty.so", b"");
-    // What comes behind the segments, such as debug information, nobody would miss.
-    put("c_cut.so", &puppet[..puppet.len() / 8]);
-    put("d_foreign.so", &fs::read(foreign_library()).unwrap());
-    put("e_good.so", &puppet);
-    dir
-}
-
-const TEXT: &str = "a_text.so: E-FORMAT: the file is text, not an ELF library | \
-    Build the plugin with `crate-type = [\"cdylib\"]` and use that file.";
-
 #[test]
 fn files_that_are_no_plugins_are_refused_and_keep_nobody_else_from_loading() {
     check(
-        mixed().path(),
+        mixed_dir().path(),
         &[("puppet", config(json!({"tools": true})))],
         &[
-            TEXT,
+            "a_text.so: E-FORMAT: the file is text, not an ELF library | \
+                Build the plugin with `crate-type = [\"cdylib\"]` and use that file.",
             "b_empty.so: E-FORMAT: the file is empty | \
                 Build the plugin with `crate-type = [\"cdylib\"]` and use that file.",
             "c_cut.so: E-TRUNCATED: the file ends after # bytes, and its segments reach to byte # | \
@@ -139,7 +112,7 @@ fn files_that_are_no_plugins_are_refused_and_keep_nobody_else_from_loading() {
 #[test]
 fn a_strict_host_does_not_start_with_a_file_refused() {
     in_runtime(async {
-        let dir = mixed();
+        let dir = mixed_dir();
         let options = HostOptions { strict: true, ..options(&[dir.path()], &[]) };
         let error = Host::start(&options).err().unwrap();
         let file = dir.path().join("a_text.so");
@@ -382,6 +355,16 @@ fn a_note_that_says_something_else_than_the_library_does_is_refused() {
         r#""name":"fate_gate""#,
         "E-MANIFEST: its note and its tables name different listeners | \
          Build the plugin again with a released version of the plugin API.",
+    );
+}
+
+#[test]
+fn a_note_that_names_a_symbol_that_is_not_there_is_refused() {
+    check_note(
+        "LOCKGATE_PLUGIN_V1__puppet",
+        "LOCKGATE_PLUGIN_V1__muppet",
+        "E-ENTRY: it does not export the symbol `LOCKGATE_PLUGIN_V1__muppet` that its note names | \
+         Build the plugin again from clean with `export_plugin!`.",
     );
 }
 
