@@ -8,6 +8,7 @@ mod run;
 mod screen;
 mod watch_session;
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -122,8 +123,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn failed(error: &dyn std::error::Error) -> ExitCode {
-    screen::error(&chain(error));
+fn failed(error: &(dyn std::error::Error + 'static)) -> ExitCode {
+    let io = error.downcast_ref::<io::Error>();
+    // Whoever stopped reading what is printed knows.
+    if io.is_none_or(|it| it.kind() != io::ErrorKind::BrokenPipe) {
+        screen::error(&chain(error));
+    }
     Ending::Failed.into()
 }
 

@@ -148,6 +148,9 @@ fn when_nobody_reads_what_is_printed_the_program_ends_in_good_order() {
     stage.write("s.json", script("touch made"));
     check_unread(&stage, &run_with(&["--json"]), DONE, "");
     assert!(stage.path("made").exists());
+    let echo = r#"{"command":"echo hi"}"#;
+    check_unread(&stage, &["call", "bash", echo, "--plugins", "p"], FAILED, "");
+    check_unread(&stage, &["plugins", "inspect", "p/libtool_shell.so"], FAILED, "");
 }
 
 #[test]
