@@ -78,38 +78,38 @@ macro_rules! __export {
     (@read $p:ty, $w:tt $l:tt $t:tt; tools $(, $($rest:tt)*)?) => {
         $crate::__export!(@read $p, $w $l [true]; $($($rest)*)?);
     };
-    (@read $p:ty, $w:tt $l:tt $t:tt; required $seam:ident: $($rest:tt)*) => {
+    (@read $p:ty, $w:tt $l:tt $t:tt; required $seam:tt: $($rest:tt)*) => {
         $crate::__export!(@kind $p, $w $l $t; required $seam $($rest)*);
     };
-    (@read $p:ty, $w:tt $l:tt $t:tt; optional $seam:ident: $($rest:tt)*) => {
+    (@read $p:ty, $w:tt $l:tt $t:tt; optional $seam:tt: $($rest:tt)*) => {
         $crate::__export!(@kind $p, $w $l $t; optional $seam $($rest)*);
     };
-    (@read $p:ty, $w:tt $l:tt $t:tt; $seam:ident: $($rest:tt)*) => {
+    (@read $p:ty, $w:tt $l:tt $t:tt; $seam:tt: $($rest:tt)*) => {
         $crate::__export!(@kind $p, $w $l $t; default $seam $($rest)*);
     };
-    (@kind $p:ty, $w:tt $l:tt $t:tt; $place:ident $seam:ident async $($rest:tt)*) => {
+    (@kind $p:ty, $w:tt $l:tt $t:tt; $place:ident $seam:tt async $($rest:tt)*) => {
         $crate::__export!(@rank $p, $w $l $t; $place $seam asynchronous $($rest)*);
     };
-    (@kind $p:ty, $w:tt $l:tt $t:tt; $place:ident $seam:ident $($rest:tt)*) => {
+    (@kind $p:ty, $w:tt $l:tt $t:tt; $place:ident $seam:tt $($rest:tt)*) => {
         $crate::__export!(@rank $p, $w $l $t; $place $seam synchronous $($rest)*);
     };
     (@rank $p:ty, $w:tt [$($l:tt)*] $t:tt;
-        $place:ident $seam:ident $kind:ident $method:ident @ $priority:literal $(, $($rest:tt)*)?
+        $place:ident $seam:tt $kind:ident $method:tt @ $priority:literal $(, $($rest:tt)*)?
     ) => {
         $crate::__export!(
-            @read $p, $w [$($l)* ($seam $kind $method $priority $place)] $t; $($($rest)*)?
+            @read $p, $w [$($l)* ($seam $seam $kind $method $priority $place)] $t; $($($rest)*)?
         );
     };
     (@rank $p:ty, $w:tt [$($l:tt)*] $t:tt;
-        $place:ident $seam:ident $kind:ident $method:ident $(, $($rest:tt)*)?
+        $place:ident $seam:tt $kind:ident $method:tt $(, $($rest:tt)*)?
     ) => {
-        $crate::__export!(@read $p, $w [$($l)* ($seam $kind $method 0 $place)] $t; $($($rest)*)?);
+        $crate::__export!(@read $p, $w [$($l)* ($seam $seam $kind $method 0 $place)] $t; $($($rest)*)?);
     };
 
     // @write: the root table, the note, and the symbol.
     (@write $p:ty,
         [$(($key:literal, $part:ident, $word:expr))*]
-        [$(($seam:ident $kind:ident $method:ident $priority:literal $place:ident))*]
+        [$(($seam:tt $spot:tt $kind:ident $method:tt $priority:literal $place:ident))*]
         $tools:literal
     ) => {
         const _: () = {
@@ -161,15 +161,15 @@ macro_rules! __export {
                 destroy: destroy::<$p>,
                 save_state: save_state::<$p>,
                 extension,
-                session_start: $crate::__export!(@pick session_start $p, [] $(($seam $kind $method $priority $place))*),
-                prompt_submit: $crate::__export!(@pick prompt_submit $p, [] $(($seam $kind $method $priority $place))*),
-                pre_step: $crate::__export!(@pick pre_step $p, [] $(($seam $kind $method $priority $place))*),
-                turn_stopping: $crate::__export!(@pick turn_stopping $p, [] $(($seam $kind $method $priority $place))*),
-                pre_execute: $crate::__export!(@pick pre_execute $p, [] $(($seam $kind $method $priority $place))*),
-                guard: $crate::__export!(@pick guard $p, [] $(($seam $kind $method $priority $place))*),
-                execute: $crate::__export!(@pick execute $p, [] $(($seam $kind $method $priority $place))*),
-                post_execute: $crate::__export!(@pick post_execute $p, [] $(($seam $kind $method $priority $place))*),
-                tool_result: $crate::__export!(@pick tool_result $p, [] $(($seam $kind $method $priority $place))*),
+                session_start: $crate::__export!(@pick session_start $p, [] $(($seam $spot $kind $method $priority $place))*),
+                prompt_submit: $crate::__export!(@pick prompt_submit $p, [] $(($seam $spot $kind $method $priority $place))*),
+                pre_step: $crate::__export!(@pick pre_step $p, [] $(($seam $spot $kind $method $priority $place))*),
+                turn_stopping: $crate::__export!(@pick turn_stopping $p, [] $(($seam $spot $kind $method $priority $place))*),
+                pre_execute: $crate::__export!(@pick pre_execute $p, [] $(($seam $spot $kind $method $priority $place))*),
+                guard: $crate::__export!(@pick guard $p, [] $(($seam $spot $kind $method $priority $place))*),
+                execute: $crate::__export!(@pick execute $p, [] $(($seam $spot $kind $method $priority $place))*),
+                post_execute: $crate::__export!(@pick post_execute $p, [] $(($seam $spot $kind $method $priority $place))*),
+                tool_result: $crate::__export!(@pick tool_result $p, [] $(($seam $spot $kind $method $priority $place))*),
             });
 
             extern "C" fn root() -> RootModuleResult {
@@ -229,10 +229,10 @@ macro_rules! __export {
     (@pick $seam:ident $p:ty, $o:tt $other:tt $($rest:tt)*) => {
         $crate::__export!(@pick $seam $p, $o $($rest)*)
     };
-    (@pick $seam:ident $p:ty, [$(($name:ident $kind:ident $method:ident $priority:literal $place:ident))*]) => {{
+    (@pick $seam:ident $p:ty, [$(($name:ident $spot:tt $kind:ident $method:tt $priority:literal $place:ident))*]) => {{
         const LISTENERS: &[Exported<seam::$seam>] = &[$({
             enum It {}
-            $crate::__export!(@ask $kind $seam $p, $method);
+            $crate::__export!(@ask $kind $seam $spot $p, $method);
             const TABLE: &WithMetadata<Listener<
                 <seam::$seam as Seam>::Args,
                 <seam::$seam as Seam>::Answer,
@@ -247,50 +247,74 @@ macro_rules! __export {
         Slice::lend(LISTENERS)
     }};
 
-    // @ask: how the entry calls the method.
-    (@ask asynchronous guard $p:ty, $method:ident) => {
-        ::core::compile_error!("a guard answers at once: it cannot be `async`");
+    // @ask: how the entry calls the method. Errors point at what the author wrote if that is one
+    // token captured as `tt`: so arguments go by the name of the seam as it was written there,
+    // `$spot`, and answers by that of the method.
+    (@ask asynchronous guard $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@never guard $p, "a guard answers at once: `", $method);
     };
-    (@ask asynchronous tool_result $p:ty, $method:ident) => {
-        ::core::compile_error!("a tool_result listener is told at once: it cannot be `async`");
+    (@ask asynchronous tool_result $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@never tool_result $p, "a tool_result listener is told at once: `", $method);
     };
-    (@ask synchronous post_execute $p:ty, $method:ident) => {
-        $crate::__export!(@now post_execute $p, |plugin, view| <$p>::$method(plugin, view.call(), view.outcome()));
+    (@ask synchronous post_execute $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@now post_execute $spot $p, $method, |view| [view.call(), view.outcome()]);
     };
-    (@ask synchronous tool_result $p:ty, $method:ident) => {
-        $crate::__export!(@now tool_result $p, |plugin, view| <$p>::$method(plugin, view.call(), view.outcome()));
+    (@ask synchronous tool_result $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@now tool_result $spot $p, $method, |view| [view.call(), view.outcome()]);
     };
-    (@ask synchronous $seam:ident $p:ty, $method:ident) => {
-        $crate::__export!(@now $seam $p, |plugin, view| <$p>::$method(plugin, view));
+    (@ask synchronous $seam:ident $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@now $seam $spot $p, $method, |view| [view]);
     };
-    (@ask asynchronous post_execute $p:ty, $method:ident) => {
-        $crate::__export!(@later post_execute $p, |plugin, view, next| <$p>::$method(plugin, view.call(), view.outcome(), next));
+    (@ask asynchronous post_execute $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@later post_execute $spot $p, $method, |view, next| [view.call(), view.outcome(), next]);
     };
-    (@ask asynchronous session_start $p:ty, $method:ident) => {
-        $crate::__export!(@later session_start $p, |plugin, view, next| <$p>::$method(plugin, view));
+    (@ask asynchronous session_start $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@later session_start $spot $p, $method, |view, next| [view]);
     };
-    (@ask asynchronous turn_stopping $p:ty, $method:ident) => {
-        $crate::__export!(@later turn_stopping $p, |plugin, view, next| <$p>::$method(plugin, view));
+    (@ask asynchronous turn_stopping $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@later turn_stopping $spot $p, $method, |view, next| [view]);
     };
-    (@ask asynchronous $seam:ident $p:ty, $method:ident) => {
-        $crate::__export!(@later $seam $p, |plugin, view, next| <$p>::$method(plugin, view, next));
+    (@ask asynchronous $seam:ident $spot:tt $p:ty, $method:tt) => {
+        $crate::__export!(@later $seam $spot $p, $method, |view, next| [view, next]);
     };
-    (@now $seam:ident $p:ty, |$plugin:ident, $view:ident| $ask:expr) => {
+    (@now $seam:ident $spot:tt $p:ty, $method:tt, |$view:ident| [$($arg:expr),*]) => {
         impl Listens<$p, seam::$seam> for It {
-            fn ask($plugin: &$p, $view: &<seam::$seam as Seam>::View) -> Reply<<seam::$seam as Seam>::Answer> {
-                IntoReply::into_reply($ask)
+            fn ask(plugin: &$p, $view: &<seam::$seam as Seam>::View) -> Reply<<seam::$seam as Seam>::Answer> {
+                let $method = <$p>::$method;
+                let $method = $method(plugin, $($crate::__export!(@at $spot $arg)),*);
+                reply(PhantomData::<seam::$seam>, $method)
             }
         }
     };
-    (@later $seam:ident $p:ty, |$plugin:ident, $view:ident, $next:ident| $ask:expr) => {
+    (@later $seam:ident $spot:tt $p:ty, $method:tt, |$view:ident, $next:ident| [$($arg:expr),*]) => {
         impl ListensLater<$p, seam::$seam> for It {
             async fn ask(
-                $plugin: &$p,
+                plugin: &$p,
                 $view: &<seam::$seam as Seam>::View,
                 $next: &mut <seam::$seam as Seam>::Next,
             ) -> Reply<<seam::$seam as Seam>::Answer> {
                 let _ = &$next;
-                IntoReply::into_reply($ask.await)
+                let $method = <$p>::$method;
+                let $method = $method(plugin, $($crate::__export!(@at $spot $arg)),*);
+                let $method = later($method).await;
+                reply(PhantomData::<seam::$seam>, $method)
+            }
+        }
+    };
+    (@at $spot:tt $value:expr) => {{
+        let $spot = $value;
+        $spot
+    }};
+    (@never $seam:ident $p:ty, $why:literal, $method:tt) => {
+        ::core::compile_error!(concat!($why, stringify!($method), "` cannot be `async`"));
+        // So that this is the only error.
+        impl ListensLater<$p, seam::$seam> for It {
+            async fn ask(
+                _: &$p,
+                _: &<seam::$seam as Seam>::View,
+                _: &mut <seam::$seam as Seam>::Next,
+            ) -> Reply<<seam::$seam as Seam>::Answer> {
+                Reply::Next
             }
         }
     };
@@ -299,12 +323,14 @@ macro_rules! __export {
 /// What [`export_plugin!`] writes names of.
 #[doc(hidden)]
 pub mod __ {
+    pub use core::marker::PhantomData;
+
     pub use abi_stable::library::{LibHeader, RootModuleResult};
     pub use abi_stable::prefix_type::WithMetadata;
 
     pub use super::entry::{
-        Exported, IntoReply, Listens, ListensLater, asynchronous, create, destroy, extension,
-        quiesce, save_state, start, synchronous, tools,
+        Exported, Listens, ListensLater, asynchronous, create, destroy, extension, later, quiesce,
+        reply, save_state, start, synchronous, tools,
     };
     pub use crate::abi::entry::{
         API_VERSION, Entry, MIN_HOST, Note, RUSTC, TARGET, erased, layout,

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::ptr;
 
 use crate::abi::future::{Out, Reply, SeamFuture, guard};
@@ -21,7 +22,8 @@ pub type Exported<S> = ListenerRef<<S as Seam>::Args, <S as Seam>::Answer>;
 #[diagnostic::on_unimplemented(
     message = "a listener of this seam cannot answer with `{Self}`",
     label = "this method's answer",
-    note = "it answers with the seam's Decision, with an `Option` of it, or with a `Result` of either; on the seams that only tell, with nothing"
+    note = "it answers with the seam's Decision, with an `Option` of it, or with a `Result` of either; on the seams that only tell, with nothing",
+    note = "an `async` method is exported with `async` before its name"
 )]
 pub trait IntoReply<D> {
     /// The answer as it crosses.
@@ -53,6 +55,16 @@ impl IntoReply<Noted> for () {
     fn into_reply(self) -> Reply<Noted> {
         Reply::Ready(Noted::DONE)
     }
+}
+
+/// A method's answer as it crosses at the seam `S`.
+pub fn reply<S: Seam, T: IntoReply<S::Answer>>(_: PhantomData<S>, answer: T) -> Reply<S::Answer> {
+    answer.into_reply()
+}
+
+/// What an `async` method returns, as it is: here the compiler says so of one that is not.
+pub fn later<F: Future>(answer: F) -> F {
+    answer
 }
 
 /// A method that answers at once.
