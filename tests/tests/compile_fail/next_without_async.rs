@@ -1,0 +1,26 @@
+//! Whoever waits for the rest of a chain is `async`.
+
+use lockgate_plugin_api::{
+    Create, Next, Plugin, PluginError, PreToolDecision, ToolCall, export_plugin,
+};
+
+struct Policy;
+
+impl Plugin for Policy {
+    fn create(_: &Create) -> Result<Self, PluginError> {
+        Ok(Self)
+    }
+}
+
+impl Policy {
+    fn gate(&self, _: &ToolCall, _: &mut Next<PreToolDecision>) -> Option<PreToolDecision> {
+        None
+    }
+}
+
+export_plugin!(Policy {
+    description: "Never built",
+    pre_execute: gate,
+});
+
+fn main() {}
