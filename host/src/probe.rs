@@ -37,6 +37,7 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     /// The verdict on a plugin that was made, or was not.
+    #[cfg(feature = "app")]
     pub(crate) fn of<T>(made: &Result<T, Refusal>) -> Self {
         let refusal = made.as_ref().err();
         Self {
