@@ -1,7 +1,8 @@
 //! One tool call through every phase, with real plugins that answer as they are told.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use lockgate_tests::puppets::{request, seen, stage};
+use lockgate::{Dispatch, HostOptions};
+use lockgate_tests::puppets::{request, seen, stage, stage_with};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -189,15 +190,13 @@ fn a_deadline_tells_the_body_to_end_and_is_known_by_who_set_it() {
 fn a_caller_who_gives_up_is_not_taken_for_the_deadline() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let outcome = runtime.block_on(async {
-        let stage = stage(&[("puppet", json!({"tools": true, "around": "deadline:3600000"}))]);
+        // Inline, so that the body waits once the call was polled, before the caller gives up.
+        let options = HostOptions { dispatch: Dispatch::Inline, ..HostOptions::default() };
+        let orders = json!({"tools": true, "around": "deadline:3600000"});
+        let stage = stage_with(&[("puppet", orders)], options);
         let request = request("wait", &json!({}));
         let signal = request.signal.clone();
-        let call = stage.host.execute(request);
-        let give_up = async {
-            // The body waits from its first poll on, which comes before this one.
-            signal.fire();
-        };
-        tokio::join!(call, give_up).0
+        tokio::join!(stage.host.execute(request), async { signal.fire() }).0
     });
     assert_eq!(
         seen(&outcome),
