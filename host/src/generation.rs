@@ -12,7 +12,7 @@ use crate::compat;
 use crate::library;
 use crate::library::body::BoundTool;
 use crate::library::facts::Lend;
-use crate::library::instance::Instance;
+use crate::library::instance::{self, Instance};
 use crate::library::listener::{Bound, Place};
 use crate::probe::{self, Probe};
 use crate::refusal::{Code, Refusal, chain};
@@ -69,11 +69,11 @@ pub(crate) fn create(
     })?;
     probe::probe(loader.probe, &copy, config)?;
     let root = library::open(&copy, &manifest.symbol)?;
+    instance::check_name(root, &manifest.name, &manifest.version)?;
     let plugin = manifest.name.as_str().into();
     let config = config.to_string();
     let instance = Instance::create(root, plugin, &config, purpose, loader.runtime.clone())?;
     let instance = Arc::new(instance);
-    instance.check_name(&manifest.name, &manifest.version)?;
     let mut promised = manifest.listeners.clone();
     promised.sort_by_key(|it| it.seam);
     if exports(&instance)? != promised {

@@ -16,6 +16,7 @@ mod hosted;
 pub(crate) mod instance;
 pub(crate) mod listener;
 mod next;
+mod tasks;
 
 use std::ffi::{CStr, c_void};
 use std::os::unix::ffi::OsStrExt;

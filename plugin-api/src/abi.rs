@@ -11,6 +11,7 @@
 #![expect(unsafe_code, reason = "this is the boundary: pointers, lent and owned, stop here")]
 
 pub mod agent;
+pub mod blocking;
 pub mod call;
 pub mod entry;
 pub mod future;

@@ -179,6 +179,20 @@ async fn futures<F: Future>(count: usize, make: impl Fn() -> F) -> Vec<F::Output
 }
 
 #[test]
+fn the_runtime_is_the_hosts_and_runs_what_plugins_give_it() {
+    let runtime = two_workers();
+    let call = |arguments: Value| {
+        let outcome = runtime.block_on(async {
+            let stage = stage_with(&[("puppet", json!({"tools": true}))], HostOptions::default());
+            stage.host.execute(request("echo", &arguments)).await
+        });
+        seen(&outcome)
+    };
+    assert_eq!(call(json!({"louder": "hi"})), json!({"isError": false, "text": "HI"}));
+    assert_eq!(call(json!({"makes": "it", "value": 1})), json!({"isError": false, "text": "1"}));
+}
+
+#[test]
 fn inline_calls_run_where_the_caller_stands() {
     let options = HostOptions { dispatch: Dispatch::Inline, ..HostOptions::default() };
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -119,7 +119,7 @@ impl Session {
         Ok(Self { agent, watched, _host: host })
     }
 
-    /// Asks one prompt after the other, each in a turn of its own, until one does not complete.
+    /// Asks one prompt after the other, each in a turn of its own, until the person stops it.
     pub(super) async fn ask_all(&self, prompts: Vec<Message>) -> Result<Ending, Failure> {
         let mut ending = Ending::Done;
         for prompt in prompts {

@@ -45,14 +45,13 @@ fn show_to_person(watched: &mut Watched, fact: &Fact) -> std::io::Result<()> {
         _ => None,
     };
     let Some(line) = line else { return Ok(()) };
-    if std::mem::take(&mut watched.in_line) {
-        screen::out("\n")?;
-    }
+    // Standard output may be closed; what happens is told on standard error all the same.
+    let ended = if std::mem::take(&mut watched.in_line) { screen::out("\n") } else { Ok(()) };
     match fact {
         Fact::TurnStart { .. } => screen::heading(&line),
         _ => screen::line(&line),
     }
-    Ok(())
+    ended
 }
 
 /// What is worth saying about how a turn ended.

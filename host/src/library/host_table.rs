@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use lockgate_plugin_api::abi::Prefixed;
+use lockgate_plugin_api::abi::blocking::Closure;
 use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard};
 use lockgate_plugin_api::abi::host::{HostTable, HostTableRef};
 use lockgate_plugin_api::abi::listener::Noted;
@@ -19,6 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::level_filters::LevelFilter;
 
 use super::hosted::counted;
+use super::tasks::Tasks;
 use crate::mailbox;
 use crate::process::{self, Ended, Spec};
 use crate::session::InboxTarget;
@@ -29,13 +31,14 @@ use crate::signal;
 struct Caller {
     plugin: Arc<str>,
     runtime: Handle,
+    tasks: Tasks,
 }
 
 static CALLERS: LazyLock<RwLock<HashMap<u64, Caller>>> = LazyLock::new(RwLock::default);
 
 /// Lets the instance with this number call the host; what it asks for runs on `runtime`.
-pub(super) fn register(instance: u64, plugin: Arc<str>, runtime: Handle) {
-    let caller = Caller { plugin, runtime };
+pub(super) fn register(instance: u64, plugin: Arc<str>, runtime: Handle, tasks: Tasks) {
+    let caller = Caller { plugin, runtime, tasks };
     CALLERS.write().unwrap_or_else(PoisonError::into_inner).insert(instance, caller);
 }
 
@@ -54,6 +57,8 @@ pub(super) fn table() -> HostTableRef {
         fired,
         sleep,
         send,
+        spawn,
+        spawn_blocking,
         process,
     });
     HostTableRef(TABLE.static_as_prefix())
@@ -175,6 +180,45 @@ unsafe extern "C" fn send(
     unsafe { write(answer, future, fault) }
 }
 
+unsafe extern "C" fn spawn(
+    instance: u64,
+    future: *mut SeamFuture<Noted>,
+    fault: *mut Buf,
+) -> Status {
+    // SAFETY: the plugin hands its future over and leaves the place to write to.
+    let future = unsafe { future.replace(SeamFuture::EMPTY) };
+    let spawned = at_once(instance, move |caller| {
+        let plugin = Arc::clone(&caller.plugin);
+        caller.tasks.spawn(&caller.runtime, async move {
+            match future.await {
+                Reply::Ready(_) | Reply::Next => {}
+                Reply::Fault(why) | Reply::Protocol(why) => {
+                    tracing::warn!(%plugin, "a spawned future failed: {why}");
+                }
+            }
+        })
+    });
+    // SAFETY: the caller gives an empty place to write to.
+    unsafe { write_done(spawned, fault) }
+}
+
+unsafe extern "C" fn spawn_blocking(instance: u64, closure: Closure, fault: *mut Buf) -> Status {
+    /// Goes to another thread.
+    struct Sent(Closure);
+    // SAFETY: the plugin promises that the closure may be called on any thread.
+    unsafe impl Send for Sent {}
+    let sent = Sent(closure);
+    let spawned = at_once(instance, move |caller| {
+        caller.tasks.spawn_blocking(&caller.runtime, move || {
+            let Sent(Closure { run, state }) = { sent };
+            // SAFETY: called once.
+            unsafe { run(state) }
+        })
+    });
+    // SAFETY: the caller gives an empty place to write to.
+    unsafe { write_done(spawned, fault) }
+}
+
 unsafe extern "C" fn process(
     instance: u64,
     spec: ProcessSpecRef,
@@ -245,13 +289,34 @@ fn written_exit(exit: process::Exit) -> ProcessExit {
     ProcessExit { how, code, flags: cut | timed_out, stdout, stderr }
 }
 
+/// Does something for an instance that has not been retired.
+fn at_once(instance: u64, f: impl FnOnce(&Caller) -> bool) -> Result<(), String> {
+    let done = match caller(instance) {
+        Some(caller) => guard(|| f(&caller))?,
+        None => false,
+    };
+    if done { Ok(()) } else { Err(RETIRED.into()) }
+}
+
+/// # Safety
+/// `fault` is an empty place to write to.
+unsafe fn write_done(done: Result<(), String>, fault: *mut Buf) -> Status {
+    let Err(message) = done else { return Status::READY };
+    // SAFETY: the caller vouches for `fault`.
+    unsafe { fault.write(Buf::from(message)) };
+    Status::FAULT
+}
+
+/// What a caller is told whose instance has ended.
+const RETIRED: &str = "RETIRED: the plugin's instance has ended";
+
 /// The future that `make` answers with, for an instance that has not been retired.
 fn answer<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
     instance: u64,
     make: impl FnOnce(&Handle) -> Result<F, String>,
 ) -> Result<SeamFuture<D>, String> {
     let Some(caller) = caller(instance) else {
-        return Err("RETIRED: the plugin's instance has ended".into());
+        return Err(RETIRED.into());
     };
     guard(|| make(&caller.runtime)).flatten().map(|it| SeamFuture::new(counted(it)))
 }

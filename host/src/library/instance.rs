@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 
 use super::body::BoundTool;
 use super::host_table;
+use super::tasks::Tasks;
 use crate::refusal::{Code, Refusal};
 
 /// A live instance. Listeners and tools hold it; when the last of them is gone, so is the
@@ -23,12 +24,30 @@ pub(crate) struct Instance {
     id: u64,
     plugin: Arc<str>,
     started: AtomicBool,
+    runtime: Handle,
+    tasks: Tasks,
 }
 
 // SAFETY: the root's functions may be called on any thread, with the instance.
 unsafe impl Send for Instance {}
 // SAFETY: as for `Send`, by several threads at once.
 unsafe impl Sync for Instance {}
+
+/// Checks that a root table names the plugin as its note does.
+///
+/// # Errors
+/// `E-MANIFEST` where it does not.
+pub(crate) fn check_name(root: PluginRootRef, name: &str, version: &str) -> Result<(), Refusal> {
+    // SAFETY: texts of the root are in statics of a library that is never unmapped.
+    let its_name = unsafe { root.name().read() };
+    // SAFETY: as above.
+    let its_version = unsafe { root.version().read() };
+    if (its_name, its_version) == (Ok(name), Ok(version)) {
+        return Ok(());
+    }
+    let message = "its note and its root table give different names or versions";
+    Err(Refusal::new(Code::Manifest, message))
+}
 
 impl Instance {
     /// Creates an instance from its configuration, a JSON text. What it asks of the host later
@@ -45,7 +64,8 @@ impl Instance {
     ) -> Result<Self, Refusal> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        host_table::register(id, Arc::clone(&plugin), runtime);
+        let tasks = Tasks::default();
+        host_table::register(id, Arc::clone(&plugin), runtime.clone(), tasks.clone());
         let args = CreateArgs {
             host: host_table::table(),
             instance: id,
@@ -65,23 +85,8 @@ impl Instance {
             host_table::retire(id);
             return Err(Refusal::new(Code::Create, said("create", status, &fault)));
         }
-        Ok(Self { root, opaque, id, plugin, started: AtomicBool::new(false) })
-    }
-
-    /// Checks that its root table names the plugin as its note does.
-    ///
-    /// # Errors
-    /// `E-MANIFEST` where it does not.
-    pub(crate) fn check_name(&self, name: &str, version: &str) -> Result<(), Refusal> {
-        // SAFETY: texts of the root are in statics of a library that is never unmapped.
-        let its_name = unsafe { self.root.name().read() };
-        // SAFETY: as above.
-        let its_version = unsafe { self.root.version().read() };
-        if (its_name, its_version) == (Ok(name), Ok(version)) {
-            return Ok(());
-        }
-        let message = "its note and its root table give different names or versions";
-        Err(Refusal::new(Code::Manifest, message))
+        let started = AtomicBool::new(false);
+        Ok(Self { root, opaque, id, plugin, started, runtime, tasks })
     }
 
     /// Starts it.
@@ -125,16 +130,6 @@ impl Instance {
         tools.into_iter().collect()
     }
 
-    fn quiesce(&self) {
-        let mut fault = Buf::EMPTY;
-        // SAFETY: the root's function, called once; nobody else holds the instance.
-        let status = unsafe { self.root.quiesce()(self.opaque, &raw mut fault) };
-        if status != Status::READY {
-            let said = said("quiesce", status, &fault);
-            tracing::warn!(plugin = &*self.plugin, "{said}");
-        }
-    }
-
     /// The root table.
     pub(crate) fn root(&self) -> PluginRootRef {
         self.root
@@ -159,9 +154,54 @@ impl fmt::Debug for Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // What was never started has nothing to give back.
-        if self.started.load(Ordering::Relaxed) {
-            self.quiesce();
+        let end = End {
+            root: self.root,
+            opaque: self.opaque,
+            id: self.id,
+            plugin: Arc::clone(&self.plugin),
+            started: self.started.load(Ordering::Relaxed),
+        };
+        if self.tasks.end() {
+            end.come();
+            return;
+        }
+        // Something of the instance still runs, and waiting for it here would hold a thread that
+        // others need.
+        let tasks = self.tasks.clone();
+        self.runtime.spawn(async move {
+            if tasks.ended().await {
+                end.come();
+            } else {
+                let plugin = &*end.plugin;
+                tracing::warn!(plugin, "a closure does not end, so its instance is kept for ever");
+            }
+        });
+    }
+}
+
+/// The end of an instance that nobody holds any more.
+struct End {
+    root: PluginRootRef,
+    opaque: *const Opaque,
+    id: u64,
+    plugin: Arc<str>,
+    /// What was never started has nothing to give back.
+    started: bool,
+}
+
+// SAFETY: the root's functions may be called on any thread, with the instance.
+unsafe impl Send for End {}
+
+impl End {
+    fn come(self) {
+        if self.started {
+            let mut fault = Buf::EMPTY;
+            // SAFETY: the root's function, called once; nobody else holds the instance.
+            let status = unsafe { self.root.quiesce()(self.opaque, &raw mut fault) };
+            if status != Status::READY {
+                let said = said("quiesce", status, &fault);
+                tracing::warn!(plugin = &*self.plugin, "{said}");
+            }
         }
         // SAFETY: the last call on the instance, which nobody else holds.
         unsafe { self.root.destroy()(self.opaque) };

@@ -1,10 +1,12 @@
 //! What the host does for plugins: the table of functions, and the handle authors get.
 
+use std::future::Future;
 use std::time::Duration;
 use std::{error, fmt};
 
 use abi_stable::StableAbi;
 
+use super::blocking::{self, Closure};
 use super::future::{Out, Reply, SeamFuture};
 use super::listener::Noted;
 use super::process::{Command, ProcessExit, ProcessOutput, ProcessSpecRef};
@@ -55,6 +57,18 @@ pub struct HostTable {
         future: *mut SeamFuture<Noted>,
         fault: *mut Buf,
     ) -> Status,
+    /// Takes `future` over, leaving none there, and polls it to its end or the instance's.
+    /// [any thread, concurrent, must not block]
+    pub spawn: unsafe extern "C" fn(
+        instance: u64,
+        future: *mut SeamFuture<Noted>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// Calls the closure, once, on a thread that may block. On a fault it is not called.
+    /// The instance is not destroyed before it has returned.
+    /// [any thread, concurrent, must not block]
+    pub spawn_blocking:
+        unsafe extern "C" fn(instance: u64, closure: Closure, fault: *mut Buf) -> Status,
     /// Runs a process in a process group of its own. Dropping the future, and the signal in
     /// `spec`, kill the group. [any thread, concurrent, must not block]
     #[sabi(last_prefix_field)]
@@ -161,6 +175,50 @@ impl Host {
         ended.answer().await.map(ProcessOutput::from)
     }
 
+    /// Runs `future` on the host's runtime, until it ends or the instance does.
+    ///
+    /// # Errors
+    /// When the instance has been retired; the future is dropped.
+    pub fn spawn(
+        &self,
+        future: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), HostError> {
+        let mut future = SeamFuture::new(async move {
+            future.await;
+            Reply::Ready(Noted::DONE)
+        });
+        let mut fault = Buf::EMPTY;
+        // SAFETY: the host's function, which takes what it takes over.
+        let status = unsafe { self.table.spawn()(self.instance, &raw mut future, &raw mut fault) };
+        done(status, &fault)
+    }
+
+    /// Calls `f` on a thread that may block, and waits for what it returns. The instance is not
+    /// dropped before `f` has returned, whether anybody waits or not.
+    ///
+    /// # Errors
+    /// When the instance has been retired and `f` is not called, or when `f` panics.
+    pub async fn spawn_blocking<T: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, HostError> {
+        let (work, result) = blocking::work(f);
+        let mut fault = Buf::EMPTY;
+        let status = {
+            let closure = work.into_closure();
+            // SAFETY: the host calls the closure once, or says that it does not.
+            let status =
+                unsafe { self.table.spawn_blocking()(self.instance, closure, &raw mut fault) };
+            if status != Status::READY {
+                // SAFETY: it was not called, so the work is still ours.
+                unsafe { blocking::give_up(closure) };
+            }
+            status
+        };
+        done(status, &fault)?;
+        result.await.map_err(|message| HostError { message })
+    }
+
     /// Writes a line to the host's log; `level` is 1 for errors to 5 for traces.
     pub(crate) fn log(&self, level: u32, target: &str, message: &str) {
         // SAFETY: the host's function; it copies the texts.
@@ -208,6 +266,15 @@ impl Host {
 struct Asked<D: Out> {
     future: SeamFuture<D>,
     at_once: Option<Reply<D>>,
+}
+
+/// Whether the host did what it does on the spot.
+fn done(status: Status, fault: &Buf) -> Result<(), HostError> {
+    match Reply::from_parts(status, Noted::DONE, fault) {
+        Reply::Ready(_) => Ok(()),
+        Reply::Next => Err(HostError { message: "the host gave no answer".into() }),
+        Reply::Fault(message) | Reply::Protocol(message) => Err(HostError { message }),
+    }
 }
 
 fn ask<D: Out>(call: impl FnOnce(*mut SeamFuture<D>, *mut Buf) -> Status) -> Asked<D> {
