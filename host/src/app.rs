@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
+use lockgate_plugin_api::error_chain;
 use tracing_subscriber::EnvFilter;
 
 use crate::model::ModelSpec;
-use crate::refusal::chain;
 
 /// Native plugins that decide what an AI agent may do.
 #[derive(Debug, Parser)]
@@ -127,7 +127,7 @@ fn failed(error: &(dyn std::error::Error + 'static)) -> ExitCode {
     let io = error.downcast_ref::<io::Error>();
     // Whoever stopped reading what is printed knows.
     if io.is_none_or(|it| it.kind() != io::ErrorKind::BrokenPipe) {
-        screen::error(&chain(error));
+        screen::error(&error_chain(error));
     }
     Ending::Failed.into()
 }

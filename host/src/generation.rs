@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_plugin_api::abi::seam;
-use lockgate_plugin_api::{ListenerExport, Purpose};
+use lockgate_plugin_api::{ListenerExport, Purpose, error_chain};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -15,7 +15,7 @@ use crate::library::facts::Lend;
 use crate::library::instance::{self, Instance};
 use crate::library::listener::{Bound, Place};
 use crate::probe::{self, Probe};
-use crate::refusal::{Code, Refusal, chain};
+use crate::refusal::{Code, Refusal};
 
 /// A loaded artifact with its live instance.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub(crate) fn create(
     let manifest = &artifact.manifest;
     compat::check(manifest)?;
     let copy = loader.copies.write(artifact, number).map_err(|error| {
-        Refusal::new(Code::Io, format!("no private copy could be made: {}", chain(&error)))
+        Refusal::new(Code::Io, format!("no private copy could be made: {}", error_chain(&error)))
     })?;
     probe::probe(loader.probe, &copy, config)?;
     let root = library::open(&copy, &manifest.symbol)?;

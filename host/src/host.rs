@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use lockgate_plugin_api::{Manifest, Purpose, ToolOutcome};
+use lockgate_plugin_api::{Manifest, Purpose, ToolOutcome, error_chain};
 use serde_json::Value;
 use thiserror::Error;
 use tokio::runtime::Handle;
@@ -16,7 +16,7 @@ use crate::generation::{self, Generation, Loader};
 use crate::model::{Model, ToolSchema};
 use crate::options::HostOptions;
 use crate::probe::Probe;
-use crate::refusal::{Code, Refusal, chain};
+use crate::refusal::{Code, Refusal};
 use crate::registry::{Lost, Registry};
 use crate::session::SessionLog;
 use crate::tools::{self, CallRequest};
@@ -186,7 +186,7 @@ fn create(artifact: &Artifact, config: &Value, probe: &Probe) -> Result<(), Refu
         Refusal::new(Code::Create, format!("no runtime to create it on: {error}"))
     })?;
     let copies = Copies::new().map_err(|error| {
-        Refusal::new(Code::Io, format!("no place for copies: {}", chain(&error)))
+        Refusal::new(Code::Io, format!("no place for copies: {}", error_chain(&error)))
     })?;
     let loader = Loader { copies: &copies, runtime: &runtime, probe };
     generation::create(artifact, 1, config, Purpose::Probe, &loader).map(drop)

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use lockgate_plugin_api::error_chain;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::process::{self, Ended, Spec};
-use crate::refusal::{Code, Refusal, chain};
+use crate::refusal::{Code, Refusal};
 
 /// How long a plugin may take to be loaded and created.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -72,7 +73,7 @@ pub(crate) fn probe(probe: &Probe, path: &Path, config: &Value) -> Result<(), Re
     let exit = match ended {
         Ok(Ok(Ok(exit))) => exit,
         Ok(Ok(Err(error))) => {
-            return Err(refuse(format!("the child process did not run: {}", chain(&error))));
+            return Err(refuse(format!("the child process did not run: {}", error_chain(&error))));
         }
         Ok(Err(error)) => return Err(refuse(format!("there is no runtime to run it on: {error}"))),
         Err(_) => return Err(refuse("what runs the child process panicked".into())),

@@ -1,6 +1,5 @@
 //! Why a file did not become a live plugin: a code that stays, and a sentence.
 
-use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
 /// One reason for which a file is not loaded, and what is wrong with this one.
@@ -177,18 +176,6 @@ impl Display for Code {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
-}
-
-/// The message of an error and those of its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -10,14 +10,13 @@ use lockgate_plugin_api::abi::future::Out;
 use lockgate_plugin_api::abi::listener::Noted;
 use lockgate_plugin_api::{
     BadDecision, Guard, GuardDecision, Message, PostTool, PostToolDecision, PreStep,
-    PreStepDecision, PreTool, PreToolDecision, Prompt, PromptDecision,
+    PreStepDecision, PreTool, PreToolDecision, Prompt, PromptDecision, error_chain,
 };
 
 use crate::library::call::LentCall;
 use crate::library::facts::Lend;
 use crate::library::frame::{Begun, Ending, Frame, Terms, Trail};
 use crate::library::listener::Place;
-use crate::refusal::chain;
 use crate::registry::Snapshot;
 use crate::signal::{self, Signal};
 use crate::trail::{Said, TrailEntry};
@@ -129,11 +128,11 @@ impl<D: Decides, F: FnMut() -> D + Send> Ending<'_, D> for Default<F> {
     }
 
     fn pass(&mut self, answer: D) -> Result<D, String> {
-        answer.check().map(|()| answer).map_err(|error| chain(&error))
+        answer.check().map(|()| answer).map_err(|error| error_chain(&error))
     }
 
     fn said(&self, answer: &D) -> Said {
-        answer.said().unwrap_or_else(|error| Said::because("protocol", chain(&error)))
+        answer.said().unwrap_or_else(|error| Said::because("protocol", error_chain(&error)))
     }
 }
 

@@ -51,7 +51,7 @@ pub use decision::{
 pub use manifest::{ListenerExport, Manifest, SeamName};
 pub use message::{Block, Message, Role, Source};
 pub use outcome::{ErrorInfo, Extras, ToolOutcome};
-pub use plugin::{Create, Plugin, PluginError, State};
+pub use plugin::{Create, Plugin, PluginError, State, error_chain};
 pub use tool::{Tool, ToolError, ToolSpec};
 
 /// The README's plugin, compiled.

@@ -110,12 +110,12 @@ impl fmt::Display for PluginError {
 
 impl<E: Error> From<E> for PluginError {
     fn from(error: E) -> Self {
-        Self::new(chain(&error))
+        Self::new(error_chain(&error))
     }
 }
 
-/// The message of an error and those of its causes.
-pub(crate) fn chain(error: &dyn Error) -> String {
+/// The message of an error and those of its causes, in one line.
+pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -138,6 +138,6 @@ impl ToolError {
 
 impl<E: Error> From<E> for ToolError {
     fn from(error: E) -> Self {
-        Self::new(crate::plugin::chain(&error))
+        Self::new(crate::plugin::error_chain(&error))
     }
 }

@@ -146,21 +146,23 @@ impl BoundTool {
         }
     }
 
+    /// What the model is shown of `value`, a JSON text.
+    pub(crate) fn render(&self, call: &LentCall, value: &str) -> Reply<Json> {
+        json(|out, fault| {
+            let (state, value) = (self.entry.state(), Str::lend(value));
+            // SAFETY: the entry of a tool that was not released, with empty places to write to;
+            // the call and the value are lent for this call.
+            unsafe { self.entry.render()(state, call.table(), value, out, fault) }
+        })
+    }
+
     /// What whoever presents the outcome gets of `value`, a JSON text.
     pub(crate) fn present(&self, call: &LentCall, value: &str) -> Reply<Json> {
-        let mut out = Json::EMPTY;
-        let mut fault = Buf::EMPTY;
-        // SAFETY: as in `render`.
-        let status = unsafe {
-            self.entry.present()(
-                self.entry.state(),
-                call.table(),
-                Str::lend(value),
-                &raw mut out,
-                &raw mut fault,
-            )
-        };
-        Reply::from_parts(status, out, &fault)
+        json(|out, fault| {
+            let (state, value) = (self.entry.state(), Str::lend(value));
+            // SAFETY: as in `render`.
+            unsafe { self.entry.present()(state, call.table(), value, out, fault) }
+        })
     }
 
     /// The tool's last word on what the model is shown; no opinion where it wants none.
@@ -168,38 +170,20 @@ impl BoundTool {
         if self.entry.flags() & HAS_LAST_WORD == 0 {
             return Reply::Next;
         }
-        let mut out = Json::EMPTY;
-        let mut fault = Buf::EMPTY;
-        // SAFETY: as in `render`; the outcome is lent for this call.
-        let status = unsafe {
-            self.entry.finalize()(
-                self.entry.state(),
-                call.table(),
-                ptr::from_ref(outcome),
-                &raw mut out,
-                &raw mut fault,
-            )
-        };
-        Reply::from_parts(status, out, &fault)
+        json(|out, fault| {
+            let (state, outcome) = (self.entry.state(), ptr::from_ref(outcome));
+            // SAFETY: as in `render`; the outcome is lent for this call.
+            unsafe { self.entry.finalize()(state, call.table(), outcome, out, fault) }
+        })
     }
+}
 
-    /// What the model is shown of `value`, a JSON text.
-    pub(crate) fn render(&self, call: &LentCall, value: &str) -> Reply<Json> {
-        let mut out = Json::EMPTY;
-        let mut fault = Buf::EMPTY;
-        // SAFETY: the entry of a tool that was not released, with empty places to write to; the
-        // call and the value are lent for this call.
-        let status = unsafe {
-            self.entry.render()(
-                self.entry.state(),
-                call.table(),
-                Str::lend(value),
-                &raw mut out,
-                &raw mut fault,
-            )
-        };
-        Reply::from_parts(status, out, &fault)
-    }
+/// Asks for one JSON text, with empty places to write to.
+fn json(ask: impl FnOnce(*mut Json, *mut Buf) -> Status) -> Reply<Json> {
+    let mut out = Json::EMPTY;
+    let mut fault = Buf::EMPTY;
+    let status = ask(&raw mut out, &raw mut fault);
+    Reply::from_parts(status, out, &fault)
 }
 
 impl fmt::Debug for BoundTool {

@@ -15,6 +15,7 @@ use lockgate_plugin_api::abi::host::{HostTable, HostTableRef};
 use lockgate_plugin_api::abi::listener::Noted;
 use lockgate_plugin_api::abi::process::{CUT, MERGED, ProcessExit, ProcessSpecRef, TIMED_OUT};
 use lockgate_plugin_api::abi::value::{Buf, Status, Str};
+use lockgate_plugin_api::error_chain;
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::level_filters::LevelFilter;
@@ -233,7 +234,7 @@ unsafe extern "C" fn process(
         Ok(async move {
             match running.await {
                 Ok(Ok(exit)) => Reply::Ready(written_exit(exit)),
-                Ok(Err(error)) => Reply::Fault(crate::refusal::chain(&error)),
+                Ok(Err(error)) => Reply::Fault(error_chain(&error)),
                 Err(error) => Reply::Fault(format!("the process was given up: {error}")),
             }
         })

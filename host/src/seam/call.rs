@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use lockgate_plugin_api::abi::future::Out;
-use lockgate_plugin_api::{Guard, GuardDecision, PostToolDecision, PreToolDecision, ToolOutcome};
+use lockgate_plugin_api::{
+    Guard, GuardDecision, PostToolDecision, PreToolDecision, ToolOutcome, error_chain,
+};
 
 use super::{Asking, ListenerFailure, ask, tell};
 use crate::library::call::LentCall;
 use crate::library::facts::OutcomeFacts;
-use crate::refusal::chain;
 
 /// Asks *pre-execute*; without an opinion the call is allowed.
 ///
@@ -36,7 +37,7 @@ pub(crate) async fn guard(
     Ok(Some(match decision.verdict() {
         Ok(Guard::Deny { reason }) => reason.to_owned(),
         // What cannot be read has been refused on its way out; not a yes in any case.
-        Err(error) => chain(&error),
+        Err(error) => error_chain(&error),
     }))
 }
 

@@ -54,7 +54,7 @@ impl<T: Tool> Offered<T> {
     unsafe extern "C" fn execute(
         state: *const (),
         run: RunTableRef,
-        _out: *mut ToolOutcome,
+        out: *mut ToolOutcome,
         future: *mut SeamFuture<ToolOutcome>,
         fault: *mut Buf,
     ) -> Status {
@@ -82,7 +82,7 @@ impl<T: Tool> Offered<T> {
                 Status::PENDING
             }
             // SAFETY: the host gives a place to write to.
-            Err(panic) => unsafe { Reply::<ToolOutcome>::Fault(panic).write(_out, fault) },
+            Err(panic) => unsafe { Reply::<ToolOutcome>::Fault(panic).write(out, fault) },
         }
     }
 
@@ -93,17 +93,12 @@ impl<T: Tool> Offered<T> {
         out: *mut Json,
         fault: *mut Buf,
     ) -> Status {
-        let reply = guard(|| {
-            // SAFETY: the tool is alive until `release`.
-            let this = unsafe { &*state.cast::<Self>() };
-            // SAFETY: the host lends both during the call.
-            let call = unsafe { ToolCall::lent(call, this.host) };
-            // SAFETY: as above; the host lends valid UTF-8 only.
-            let value = unsafe { value.trusted() };
-            Json::reply(this.tool.render(&call, value).as_ref())
-        });
-        // SAFETY: the host gives places to write to.
-        unsafe { reply.unwrap_or_else(Reply::Fault).write(out, fault) }
+        let ask = |tool: &T, call: &ToolCall| {
+            // SAFETY: the host lends valid UTF-8 during the call.
+            Json::reply(tool.render(call, unsafe { value.trusted() }).as_ref())
+        };
+        // SAFETY: the host lends everything during the call.
+        unsafe { Self::answer(state, call, out, fault, ask) }
     }
 
     unsafe extern "C" fn present(
@@ -113,17 +108,12 @@ impl<T: Tool> Offered<T> {
         out: *mut Json,
         fault: *mut Buf,
     ) -> Status {
-        let reply = guard(|| {
-            // SAFETY: the tool is alive until `release`.
-            let this = unsafe { &*state.cast::<Self>() };
-            // SAFETY: the host lends both during the call.
-            let call = unsafe { ToolCall::lent(call, this.host) };
-            // SAFETY: as above; the host lends valid UTF-8 only.
-            let value = unsafe { value.trusted() };
-            Json::reply(this.tool.present(&call, value).as_ref())
-        });
-        // SAFETY: the host gives places to write to.
-        unsafe { reply.unwrap_or_else(Reply::Fault).write(out, fault) }
+        let ask = |tool: &T, call: &ToolCall| {
+            // SAFETY: the host lends valid UTF-8 during the call.
+            Json::reply(tool.present(call, unsafe { value.trusted() }).as_ref())
+        };
+        // SAFETY: the host lends everything during the call.
+        unsafe { Self::answer(state, call, out, fault, ask) }
     }
 
     unsafe extern "C" fn finalize(
@@ -133,16 +123,34 @@ impl<T: Tool> Offered<T> {
         out: *mut Json,
         fault: *mut Buf,
     ) -> Status {
+        let ask = |tool: &T, call: &ToolCall| {
+            // SAFETY: the host lends the outcome during the call.
+            Json::reply(tool.finalize_content(call, unsafe { &*outcome }).as_ref())
+        };
+        // SAFETY: the host lends everything during the call.
+        unsafe { Self::answer(state, call, out, fault, ask) }
+    }
+
+    /// Asks the tool for one JSON text, a panic being a fault.
+    ///
+    /// # Safety
+    /// The tool was not released; `call` is lent, and `out` and `fault` are empty places to write
+    /// to.
+    unsafe fn answer(
+        state: *const (),
+        call: CallTableRef,
+        out: *mut Json,
+        fault: *mut Buf,
+        ask: impl FnOnce(&T, &ToolCall) -> Reply<Json>,
+    ) -> Status {
         let reply = guard(|| {
-            // SAFETY: the tool is alive until `release`.
+            // SAFETY: the caller vouches that the tool is there.
             let this = unsafe { &*state.cast::<Self>() };
-            // SAFETY: the host lends both during the call.
+            // SAFETY: the caller vouches for the call.
             let call = unsafe { ToolCall::lent(call, this.host) };
-            // SAFETY: as above.
-            let outcome = unsafe { &*outcome };
-            Json::reply(this.tool.finalize_content(&call, outcome).as_ref())
+            ask(&this.tool, &call)
         });
-        // SAFETY: the host gives places to write to.
+        // SAFETY: the caller vouches for the places.
         unsafe { reply.unwrap_or_else(Reply::Fault).write(out, fault) }
     }
 
