@@ -18,7 +18,8 @@ pub struct Stage {
     pub host: Host,
     /// Every answer so far.
     pub trail: Arc<Mutex<Vec<TrailEntry>>>,
-    dir: TempDir,
+    /// Where the plugins are, and the files that they wait for.
+    pub dir: TempDir,
 }
 
 impl Stage {

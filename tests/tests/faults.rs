@@ -156,6 +156,80 @@ fn healthy_calls_go_on_beside_wedged_ones() {
     drop(runtime);
 }
 
+#[test]
+fn panics_stay_with_the_plugin_whatever_they_carry() {
+    let runtime = two_workers();
+    for (seam, order, why) in [
+        ("gate", "panic-again:1", "(a payload that is not text)"),
+        ("gate", "panic-again:3", "(a payload that is not text)"),
+        ("late_gate", "panic-again:2", "(a payload that is not text)"),
+        ("guard", "panic:boom", "boom"),
+        ("around", "panic:boom", "boom"),
+        ("review", "panic:boom", "boom"),
+    ] {
+        let (listener, orders) = (seam, json!({"tools": true, seam: order}));
+        let seam = match seam {
+            "gate" | "late_gate" => "pre-execute",
+            "guard" => "guard",
+            "around" => "execute",
+            _ => "post-execute",
+        };
+        let outcome = runtime.block_on(async {
+            let stage = stage_with(&[("puppet", orders)], HostOptions::default());
+            stage.host.execute(request("echo", &json!({"value": "hi"}))).await
+        });
+        let text = format!(
+            "Error: the {seam} listener `{listener}` of the plugin `puppet` failed: panicked: {why}"
+        );
+        let expected = json!({"isError": true, "text": text, "code": "LISTENER_FAULT"});
+        assert_eq!(seen(&outcome), expected);
+    }
+}
+
+#[test]
+fn destructors_that_panic_change_nothing() {
+    let runtime = two_workers();
+    let outcome = runtime.block_on(async {
+        // The listener's future is dropped when its time is over, and the plugin with its host.
+        let orders = json!({"tools": true, "late_gate": "panic-on-drop", "end": "at the end"});
+        let stage = stage_with(&[("puppet", orders)], short());
+        stage.host.execute(request("echo", &json!({"value": "hi"}))).await
+    });
+    assert_eq!(seen(&outcome), timed_out("pre-execute", "late_gate"));
+}
+
+#[test]
+fn a_plugin_that_calls_after_its_end_is_told_so() {
+    let runtime = two_workers();
+    let told = runtime.block_on(async {
+        let orders = json!({"start": "linger:told"});
+        let Stage { host, dir, .. } = stage_with(&[("puppet", orders)], short());
+        drop(host);
+        fs::write(dir.path().join("told.gone"), "").unwrap();
+        loop {
+            if let Ok(told) = fs::read_to_string(dir.path().join("told")) {
+                break told;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(told, "RETIRED: the plugin's instance has ended");
+}
+
+#[test]
+fn a_policy_that_panics_over_and_over_never_lets_a_call_through() {
+    let runtime = two_workers();
+    runtime.block_on(async {
+        let orders = json!({"tools": true, "gate": "panic:boom"});
+        let stage = stage_with(&[("puppet", orders)], HostOptions::default());
+        for _ in 0..5 {
+            let outcome = stage.host.execute(request("echo", &json!({"value": "hi"}))).await;
+            assert_eq!(outcome.code().as_deref(), Some("LISTENER_FAULT"));
+        }
+        assert!(stage.answers().iter().all(|it| !it.starts_with("body")));
+    });
+}
+
 /// Runs `count` futures at once.
 async fn futures<F: Future>(count: usize, make: impl Fn() -> F) -> Vec<F::Output> {
     let mut running: Vec<_> = (0..count).map(|_| Box::pin(make())).collect();
