@@ -17,7 +17,7 @@ use crate::model::{Model, ToolSchema};
 use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::refusal::{Code, Refusal};
-use crate::registry::{Lost, Registry};
+use crate::registry::{Lost, PlaceReport, Registry};
 use crate::session::SessionLog;
 use crate::tools::{self, CallRequest};
 use crate::watchdog;
@@ -126,6 +126,11 @@ impl Host {
     /// What became of each file, by path.
     pub fn plugins(&self) -> &[PluginReport] {
         &self.plugins
+    }
+
+    /// The chain of each seam, the outermost place first.
+    pub fn chains(&self) -> Vec<PlaceReport> {
+        self.registry.snapshot().places()
     }
 
     /// How many threads of this process have stayed inside a plugin past their deadline, for ever.

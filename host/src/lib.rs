@@ -32,6 +32,7 @@ pub use dispatch::Dispatch;
 pub use host::{Host, PluginReport, PluginState, StartError, check};
 pub use options::HostOptions;
 pub use probe::Probe;
+pub use registry::PlaceReport;
 pub use seam::ListenerFailure;
 pub use settings::{Deadlines, PluginSettings};
 pub use signal::Signal;

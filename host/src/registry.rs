@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use lockgate_plugin_api::abi::seam::{self, Seam};
-use lockgate_plugin_api::{ListenerExport, Manifest};
+use lockgate_plugin_api::{ListenerExport, Manifest, SeamName};
+use serde::Serialize;
 use tokio::runtime::Handle;
 
 use crate::dispatch::Dispatcher;
@@ -105,6 +106,49 @@ impl Registry {
     /// What a call that begins now sees.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+}
+
+/// A place in the chain of a seam, as a person is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlaceReport {
+    /// The seam.
+    pub seam: SeamName,
+    /// The plugin whose place it is.
+    pub plugin: Arc<str>,
+    /// The listener.
+    pub listener: Arc<str>,
+    /// Higher stands further out.
+    pub priority: i32,
+    /// Whether the place stays when its plugin is not there.
+    pub required: bool,
+    /// Whether somebody stands there.
+    pub live: bool,
+}
+
+impl Snapshot {
+    /// Every place, seam by seam, the outermost first.
+    pub(crate) fn places(&self) -> Vec<PlaceReport> {
+        fn of<S: Seam>(places: &[Place<S>]) -> impl Iterator<Item = PlaceReport> {
+            places.iter().map(|it| PlaceReport {
+                seam: S::NAME,
+                plugin: Arc::clone(&it.plugin),
+                listener: Arc::clone(&it.name),
+                priority: it.priority,
+                required: it.required,
+                live: matches!(it.held, Held::Live(_)),
+            })
+        }
+        of(&self.session_start)
+            .chain(of(&self.prompt_submit))
+            .chain(of(&self.pre_step))
+            .chain(of(&self.turn_stopping))
+            .chain(of(&self.pre_execute))
+            .chain(of(&self.guard))
+            .chain(of(&self.execute))
+            .chain(of(&self.post_execute))
+            .chain(of(&self.tool_result))
+            .collect()
     }
 }
 

@@ -107,6 +107,30 @@ fn check_says_of_every_file_whether_it_fits() {
 }
 
 #[test]
+fn order_says_who_is_asked_before_whom_and_whose_place_is_empty() {
+    let stage = Stage::new(&["native-guard", "call-timeout"]);
+    stage.write(
+        "lockgate.toml",
+        "plugins.native-guard.config.colour = 'red'\nplugins.call-timeout.priority.execute = -1",
+    );
+    let ran = stage.run(&["plugins", "order", "--json", "--plugins", "p"]);
+    let place = |seam: &str, plugin: &str, listener: &str, priority: i32, live: bool| {
+        // What is not there keeps the places that are required, and those alone.
+        json!({
+            "seam": seam, "plugin": plugin, "listener": listener,
+            "priority": priority, "required": !live, "live": live,
+        })
+    };
+    let expected = json!([
+        place("pre-step", "native-guard", "admit", 10, false),
+        place("pre-execute", "native-guard", "gate", 10, false),
+        place("execute", "call-timeout", "keep_budget", -1, true),
+        place("post-execute", "native-guard", "annotate", 0, false),
+    ]);
+    assert_eq!((ran.json(), ran.code), (expected, Some(DONE)));
+}
+
+#[test]
 fn list_says_what_became_of_every_file() {
     let stage = Stage::new(&["tool-shell", "call-timeout"]);
     stage.write("lockgate.toml", "plugins.call-timeout.enabled = false");

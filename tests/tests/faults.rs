@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 /// Long enough for a healthy entry on a busy machine, short enough to wait for.
-const DEADLINE: Duration = Duration::from_millis(100);
+const DEADLINE: Duration = Duration::from_millis(250);
 
 fn short() -> HostOptions {
     let deadlines = Deadlines { entry: DEADLINE, answer: DEADLINE };
@@ -44,7 +44,8 @@ fn timed_out(seam: &str, listener: &str) -> Value {
     json!({
         "isError": true,
         "text": format!(
-            "Error: the {seam} listener `{listener}` of the plugin `puppet` took more than 100 ms"
+            "Error: the {seam} listener `{listener}` of the plugin `puppet` took more than {} ms",
+            DEADLINE.as_millis()
         ),
         "code": "LISTENER_TIMEOUT",
     })

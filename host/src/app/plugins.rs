@@ -27,6 +27,14 @@ pub(super) enum PluginsCommand {
         #[command(flatten)]
         plugins: PluginArgs,
     },
+    /// Prints the chain of each seam: who is asked before whom.
+    Order {
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        plugins: PluginArgs,
+    },
     /// Prints what a plugin says of itself. Runs nothing of it.
     Inspect {
         /// The plugin's file.
@@ -61,6 +69,7 @@ struct Check {
 pub(super) fn plugins(command: PluginsCommand) -> Result<Ending, Failure> {
     match command {
         PluginsCommand::List { json, plugins } => list(&plugins.setup(None)?, json),
+        PluginsCommand::Order { json, plugins } => order(&plugins.setup(None)?, json),
         PluginsCommand::Inspect { file, json } => inspect(&file, json),
         PluginsCommand::Check { paths, json, plugins } => {
             check(&paths, &plugins.setup(None)?, json)
@@ -96,6 +105,28 @@ fn list(setup: &Setup, json: bool) -> Result<Ending, Failure> {
             seams(report).join(" "),
             tools(&report.state).join(" "),
             report.path.display().to_string(),
+        ]);
+    }
+    screen::out(&format!("{table}\n"))?;
+    Ok(Ending::Done)
+}
+
+fn order(setup: &Setup, json: bool) -> Result<Ending, Failure> {
+    let chains = setup.start()?.chains();
+    if json {
+        screen::json(&chains)?;
+        return Ok(Ending::Done);
+    }
+    let mut table = table();
+    table.set_header(["seam", "priority", "plugin", "listener", "required", "state"]);
+    for place in &chains {
+        table.add_row([
+            place.seam.as_str(),
+            &place.priority.to_string(),
+            &place.plugin,
+            &place.listener,
+            if place.required { "yes" } else { "no" },
+            if place.live { "live" } else { "unavailable" },
         ]);
     }
     screen::out(&format!("{table}\n"))?;
