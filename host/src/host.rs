@@ -120,7 +120,7 @@ impl Host {
         let lost = lost(&plugins);
         let registry = Registry::new(&live, &lost, options, &runtime).map_err(StartError::Order)?;
         plugins.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { registry: Arc::new(registry), plugins, _copies: copies })
+        Ok(Self { registry, plugins, _copies: copies })
     }
 
     /// What became of each file, by path.

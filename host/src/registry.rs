@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use lockgate_plugin_api::abi::seam::{self, Seam};
@@ -46,6 +46,8 @@ pub(crate) struct Snapshot {
     pub(crate) dispatcher: Dispatcher,
     /// Who is told every answer.
     pub(crate) trail: Option<TrailSink>,
+    /// Where the calls that bodies make find what is live.
+    pub(crate) registry: Weak<Registry>,
 }
 
 /// A tool that calls find by its name.
@@ -74,7 +76,7 @@ impl Registry {
         lost: &[Lost],
         options: &HostOptions,
         runtime: &Handle,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Arc<Self>, Refusal> {
         let mut snapshot = Snapshot { trail: options.trail.clone(), ..Snapshot::default() };
         let mut chain = Chain { live, lost, options, watched: Vec::new() };
         snapshot.session_start = chain.places()?;
@@ -100,7 +102,10 @@ impl Registry {
             }
         }
         snapshot.dispatcher = Dispatcher::new(options.dispatch, runtime, chain.watched);
-        Ok(Self { snapshot: ArcSwap::from_pointee(snapshot) })
+        Ok(Arc::new_cyclic(|registry| {
+            snapshot.registry = registry.clone();
+            Self { snapshot: ArcSwap::from_pointee(snapshot) }
+        }))
     }
 
     /// What a call that begins now sees.

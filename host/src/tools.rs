@@ -7,6 +7,7 @@ mod around;
 mod body;
 mod call;
 mod failure;
+mod nested;
 mod post;
 
 use std::path::PathBuf;
@@ -63,7 +64,24 @@ struct Pipeline<'a> {
 /// Makes the call and returns its outcome. A body that was started is always awaited to its end,
 /// unless a thread is wedged in it.
 pub(crate) async fn execute(snapshot: &Arc<Snapshot>, request: CallRequest) -> Arc<ToolOutcome> {
-    let call = Call::new(snapshot, request);
+    make(snapshot, request, None).await
+}
+
+/// Where a call comes from that a body makes.
+#[derive(Debug, Clone)]
+struct Origin {
+    /// The `id` of the call whose body it is.
+    parent: u64,
+    /// The `call_id` of the outermost call.
+    root_call_id: String,
+}
+
+async fn make(
+    snapshot: &Arc<Snapshot>,
+    request: CallRequest,
+    origin: Option<&Origin>,
+) -> Arc<ToolOutcome> {
+    let call = Call::new(snapshot, request, origin);
     let work = {
         let call = Arc::clone(&call);
         async move |watch: Arc<Watch>| call.run(&watch).await
@@ -80,7 +98,7 @@ pub(crate) async fn rehearse(
     snapshot: &Arc<Snapshot>,
     request: CallRequest,
 ) -> Option<ToolOutcome> {
-    let call = Call::new(snapshot, request);
+    let call = Call::new(snapshot, request, None);
     let work = {
         let call = Arc::clone(&call);
         async move |watch: Arc<Watch>| call.rehearse(&watch).await
@@ -101,15 +119,15 @@ pub(crate) fn schemas(snapshot: &Snapshot) -> Vec<ToolSchema> {
     snapshot.tools.values().map(schema).collect()
 }
 
-fn seal(request: CallRequest, tool: Option<&BoundTool>) -> SealedCall {
+fn seal(request: CallRequest, tool: Option<&BoundTool>, origin: Option<&Origin>) -> SealedCall {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let budget = tool.and_then(|it| it.budget);
     SealedCall {
         id: NEXT.fetch_add(1, Ordering::Relaxed),
-        parent: 0,
+        parent: origin.map_or(0, |it| it.parent),
         agent: request.agent.unwrap_or(0),
         budget_ms: budget.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
-        root_call_id: request.call_id.clone(),
+        root_call_id: origin.map_or(&request.call_id, |it| &it.root_call_id).clone(),
         call_id: request.call_id,
         name: request.name,
         arguments: request.arguments,

@@ -1,5 +1,7 @@
 //! A tool of a plugin, and one run of its body.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -7,12 +9,15 @@ use std::{fmt, hint, ptr};
 
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard};
-use lockgate_plugin_api::abi::tool::{HAS_LAST_WORD, Json, RunTable, RunTableRef, ToolEntryRef};
+use lockgate_plugin_api::abi::tool::{
+    HAS_LAST_WORD, Json, NestedCallRef, RunTable, RunTableRef, ToolEntryRef,
+};
 use lockgate_plugin_api::abi::value::{Buf, Status, Str};
 use lockgate_plugin_api::{Message, ToolOutcome};
 use serde_json::Value;
 
 use super::call::LentCall;
+use super::hosted::counted;
 use super::instance::Instance;
 use crate::refusal::{Code, Refusal};
 use crate::signal::Signal;
@@ -37,14 +42,27 @@ unsafe impl Sync for BoundTool {}
 #[derive(Debug)]
 pub(crate) struct RunState {
     signal: Signal,
-    contexts: Mutex<Vec<Message>>,
+    contexts: Arc<Mutex<Vec<Message>>>,
     concluded: AtomicBool,
+    nested: Box<dyn Nested>,
 }
 
+/// How a body makes calls of its own.
+pub(crate) trait Nested: fmt::Debug + Send + Sync {
+    /// Makes a call of `name` with `arguments`, one JSON text.
+    ///
+    /// # Errors
+    /// Why none can be made.
+    fn call(&self, name: String, arguments: String) -> Result<NestedOutcome, String>;
+}
+
+/// What a call inside another one comes to.
+pub(crate) type NestedOutcome = Pin<Box<dyn Future<Output = Arc<ToolOutcome>> + Send>>;
+
 impl RunState {
-    /// A run that `signal` tells to end.
-    pub(crate) fn new(signal: Signal) -> Self {
-        Self { signal, contexts: Mutex::default(), concluded: AtomicBool::new(false) }
+    /// A run that `signal` tells to end, and whose own calls go through `nested`.
+    pub(crate) fn new(signal: Signal, nested: Box<dyn Nested>) -> Self {
+        Self { signal, contexts: Arc::default(), concluded: AtomicBool::new(false), nested }
     }
 
     /// Whether the body said that the turn is over.
@@ -109,6 +127,7 @@ impl BoundTool {
             state: ptr::from_ref(state).cast(),
             signal,
             defer_context,
+            call_tool,
             conclude_turn,
         }));
         let reply = match self.begin(&table) {
@@ -220,6 +239,44 @@ unsafe extern "C" fn defer_context(state: *const (), message: Str, fault: *mut B
         Ok(()) => Status::READY,
         Err(message) => {
             // SAFETY: the caller gives an empty place to write to.
+            unsafe { fault.write(Buf::from(message)) };
+            Status::FAULT
+        }
+    }
+}
+
+unsafe extern "C" fn call_tool(
+    state: *const (),
+    request: NestedCallRef,
+    future: *mut SeamFuture<ToolOutcome>,
+    fault: *mut Buf,
+) -> Status {
+    // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
+    let state = unsafe { &*state.cast::<RunState>() };
+    let made = guard(|| {
+        let read = |text: Str| {
+            // SAFETY: the plugin lends the request during the call.
+            let text = unsafe { text.read() };
+            text.map(str::to_owned).map_err(|_| "a text of the call is not UTF-8".to_owned())
+        };
+        let outcome = state.nested.call(read(request.name())?, read(request.arguments())?)?;
+        let contexts = Arc::clone(&state.contexts);
+        Ok(SeamFuture::new(counted(async move {
+            let outcome = outcome.await;
+            // What is said to the model about the inner call is said with the outer one.
+            let said = outcome.extras().map(|it| it.contexts).unwrap_or_default();
+            contexts.lock().unwrap_or_else(PoisonError::into_inner).extend(said);
+            Reply::Ready(ToolOutcome::lend(&outcome, 0))
+        })))
+    });
+    match made.flatten() {
+        Ok(made) => {
+            // SAFETY: the caller gives an empty place to write to.
+            unsafe { future.write(made) };
+            Status::PENDING
+        }
+        Err(message) => {
+            // SAFETY: as above.
             unsafe { fault.write(Buf::from(message)) };
             Status::FAULT
         }

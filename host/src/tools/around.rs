@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lockgate_plugin_api::ToolOutcome;
 
+use super::nested::Inside;
 use super::{Pipeline, Route, body, contexts, failure, with_contexts};
 use crate::library::body::RunState;
 use crate::library::frame::{Begun, Ending, Frame};
@@ -72,7 +73,8 @@ impl<'a> Ending<'a, ToolOutcome> for Body<'a> {
             let origin = Some(Origin { run: None });
             return Begun::Now(ledger.hand_out(failure::aborted(false), origin));
         }
-        let state = Arc::new(RunState::new(signal.clone()));
+        let nested = Box::new(Inside::of(self.pipeline, signal));
+        let state = Arc::new(RunState::new(signal.clone(), nested));
         let mut ledger = lock(self.ledger);
         ledger.last = Some(Arc::clone(&state));
         ledger.has_run = true;

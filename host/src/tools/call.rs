@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use lockgate_plugin_api::ToolOutcome;
 use serde_json::value::RawValue;
 
-use super::{CallRequest, Pipeline, Route, body, failure, seal};
+use super::{CallRequest, Origin, Pipeline, Route, body, failure, seal};
 use crate::library::call::LentCall;
 use crate::library::listener::Place;
 use crate::registry::{Offer, Snapshot};
@@ -24,10 +24,14 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn new(snapshot: &Arc<Snapshot>, request: CallRequest) -> Arc<Self> {
+    pub(super) fn new(
+        snapshot: &Arc<Snapshot>,
+        request: CallRequest,
+        origin: Option<&Origin>,
+    ) -> Arc<Self> {
         let tool = snapshot.tools.get(&request.name).cloned();
         let is_json = serde_json::from_str::<&RawValue>(&request.arguments).is_ok();
-        let call = LentCall::new(seal(request, tool.as_ref().map(|it| &*it.tool)));
+        let call = LentCall::new(seal(request, tool.as_ref().map(|it| &*it.tool), origin));
         let snapshot = Arc::clone(snapshot);
         Arc::new(Self { snapshot, call, tool, is_json, decided: OnceLock::new() })
     }

@@ -263,7 +263,7 @@ impl Host {
 }
 
 /// A question put to the host: its future, or the answer where it came at once.
-struct Asked<D: Out> {
+pub(super) struct Asked<D: Out> {
     future: SeamFuture<D>,
     at_once: Option<Reply<D>>,
 }
@@ -277,7 +277,7 @@ fn done(status: Status, fault: &Buf) -> Result<(), HostError> {
     }
 }
 
-fn ask<D: Out>(call: impl FnOnce(*mut SeamFuture<D>, *mut Buf) -> Status) -> Asked<D> {
+pub(super) fn ask<D: Out>(call: impl FnOnce(*mut SeamFuture<D>, *mut Buf) -> Status) -> Asked<D> {
     let mut future = SeamFuture::EMPTY;
     let mut fault = Buf::EMPTY;
     let status = call(&raw mut future, &raw mut fault);
@@ -286,7 +286,7 @@ fn ask<D: Out>(call: impl FnOnce(*mut SeamFuture<D>, *mut Buf) -> Status) -> Ask
 }
 
 impl<D: Out> Asked<D> {
-    async fn answer(self) -> Result<D, HostError> {
+    pub(super) async fn answer(self) -> Result<D, HostError> {
         let reply = match self.at_once {
             Some(reply) => reply,
             None => self.future.await,

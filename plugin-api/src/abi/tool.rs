@@ -3,11 +3,13 @@
 use std::fmt;
 
 use abi_stable::StableAbi;
+use abi_stable::prefix_type::WithMetadata;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::call::{CallTableRef, ToolCall};
 use super::future::{Out, Reply, SeamFuture};
-use super::host::{Cancelled, Host, HostError};
+use super::host::{self, Cancelled, Host, HostError};
 use super::offered::Offered;
 use super::process::{Command, ProcessOutput};
 use super::value::{Buf, Status, Str};
@@ -124,6 +126,18 @@ pub struct ToolSink {
     pub add: unsafe extern "C" fn(state: *const (), tool: ToolEntryRef),
 }
 
+/// A call that a body makes. Lent for the call of the function.
+#[repr(C)]
+#[derive(StableAbi)]
+#[sabi(kind(Prefix(prefix_ref = NestedCallRef, prefix_fields = NestedCallPrefix)))]
+pub struct NestedCall {
+    /// The tool's name.
+    pub name: Str,
+    /// Its arguments: one JSON text.
+    #[sabi(last_prefix_field)]
+    pub arguments: Str,
+}
+
 /// What a tool's body runs in. Lent for one run of the body.
 #[repr(C)]
 #[derive(StableAbi)]
@@ -140,6 +154,15 @@ pub struct RunTable {
     /// fails. [any thread, concurrent, must not block]
     pub defer_context:
         unsafe extern "C" fn(state: *const (), message: Str, fault: *mut Buf) -> Status,
+    /// Makes another call through every phase: for the same agent, cancelled with this run. What
+    /// its listeners have to say to the model is added to what this call does.
+    /// [any thread, concurrent, must not block]
+    pub call_tool: unsafe extern "C" fn(
+        state: *const (),
+        request: NestedCallRef,
+        future: *mut SeamFuture<ToolOutcome>,
+        fault: *mut Buf,
+    ) -> Status,
     /// The turn is over if this call succeeds. [any thread, concurrent, must not block]
     #[sabi(last_prefix_field)]
     pub conclude_turn: unsafe extern "C" fn(state: *const ()),
@@ -204,6 +227,29 @@ impl Run {
             self.table.defer_context()(self.table.state(), Str::lend(&message), &raw mut fault)
         };
         debug_assert_eq!(status, Status::READY, "the host takes every message: {fault:?}");
+    }
+
+    /// Makes another call through every phase, its policies included: for the same agent, and
+    /// cancelled when this body is told to end. It is a call of its own, inside this one.
+    ///
+    /// What its listeners say to the model is added to what this call says; whether it concludes
+    /// the turn is for this body to pass on.
+    ///
+    /// # Errors
+    /// When the host makes no more calls. A call that fails is an outcome.
+    pub async fn call_tool(&self, name: &str, arguments: &Value) -> Result<ToolOutcome, HostError> {
+        let arguments = arguments.to_string();
+        let request = WithMetadata::new(NestedCall {
+            name: Str::lend(name),
+            arguments: Str::lend(&arguments),
+        });
+        let made = host::ask(|future, fault| {
+            // SAFETY: what the request lends lives until the function has returned.
+            let request = NestedCallRef(unsafe { request.as_prefix() });
+            // SAFETY: the table is lent, with places to write to; the host copies the request.
+            unsafe { self.table.call_tool()(self.table.state(), request, future, fault) }
+        });
+        made.answer().await
     }
 
     /// Ends the turn if this call succeeds.
