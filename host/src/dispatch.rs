@@ -1,6 +1,6 @@
 //! Where questions to plugins run: on the caller's task, or on one of their own that may wedge.
 
-use std::future::{self, Future};
+use std::future::Future;
 use std::panic;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -45,6 +45,9 @@ impl Dispatcher {
     /// # Errors
     /// The wedge, where a thread stayed inside: `work` goes on nowhere, and is never dropped while
     /// the thread is.
+    ///
+    /// # Panics
+    /// When the runtime in which the host was started is gone, and the caller is on another one.
     pub(crate) async fn run<T, F>(&self, work: impl FnOnce(Arc<Watch>) -> F) -> Result<T, Wedge>
     where
         T: Send + 'static,
@@ -54,6 +57,7 @@ impl Dispatcher {
         let work = Box::pin(work(Arc::clone(&watch)));
         let Some(runtime) = &self.guarded else { return Ok(work.await) };
         let (watching, mut wedged) = watchdog::watch(&watch, &self.places);
+        let work = Some(work);
         let mut task = runtime.spawn(InPlace { work, watch, _watching: watching });
         tokio::select! {
             done = &mut task => match done {
@@ -62,8 +66,7 @@ impl Dispatcher {
                 Ok(None) => Err(wedged.await.expect("the watchdog tells whom it answers for")),
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => panic::resume_unwind(panic),
-                    // The runtime is going down, and whoever waits here with it.
-                    Err(_) => future::pending().await,
+                    Err(error) => panic!("the runtime in which the host was started is gone: {error}"),
                 },
             },
             Ok(wedge) = &mut wedged => Err(wedge),
@@ -71,9 +74,20 @@ impl Dispatcher {
     }
 }
 
-/// Work that may block the thread that polls it, and gives it up only when it is done.
+impl Dispatcher {
+    /// Does what may run code of a plugin and that nobody waits for.
+    pub(crate) fn aside(&self, f: impl FnOnce() + Send + 'static) {
+        match &self.guarded {
+            Some(runtime) => drop(runtime.spawn_blocking(f)),
+            None => f(),
+        }
+    }
+}
+
+/// Work that may block the thread that polls it, and ends when it is done or somebody else has
+/// answered.
 struct InPlace<F> {
-    work: Pin<Box<F>>,
+    work: Option<Pin<Box<F>>>,
     watch: Arc<Watch>,
     _watching: Watching,
 }
@@ -83,9 +97,21 @@ impl<T, F: Future<Output = T>> Future for InPlace<F> {
     type Output = Option<T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let work = self.work.as_mut();
+        let this = &mut *self;
         // The worker's other tasks go to another thread first: a wedge then costs no worker.
-        let value = std::task::ready!(tokio::task::block_in_place(|| work.poll(cx)));
-        Poll::Ready(self.watch.finish().then_some(value))
+        let polled = tokio::task::block_in_place(|| {
+            let work = this.work.as_mut().expect("a task is not polled after its end");
+            let polled = work.as_mut().poll(cx);
+            // The thread is out again. What is left is dropped here, where it may block.
+            if polled.is_ready() || !this.watch.is_open() {
+                this.work = None;
+            }
+            polled
+        });
+        match polled {
+            Poll::Ready(value) => Poll::Ready(this.watch.finish().then_some(value)),
+            Poll::Pending if this.work.is_none() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
     }
 }

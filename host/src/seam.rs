@@ -22,7 +22,7 @@ use crate::signal::{self, Signal};
 use crate::trail::{Said, TrailEntry};
 use crate::watchdog::{Watch, Watched, Wedge};
 
-pub(crate) use self::call::{guard, post_execute, pre_execute, tool_result, tool_result_without};
+pub(crate) use self::call::{guard, post_execute, pre_execute, tool_result};
 pub(crate) use self::turn::{
     Admission, Submission, pre_step, prompt_submit, session_start, turn_stopping,
 };

@@ -7,7 +7,8 @@ use lockgate_plugin_api::SeamName;
 use serde_json::{Map, Value};
 
 /// How long plugins may take. A deadline counts a listener's own time: not what it waits for
-/// further in or of the host.
+/// further in, nor what the host does for it. Waiting for a signal, or for a closure of its own on
+/// another thread, is its own time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
     /// For one entry: a synchronous answer, or one poll of a later one. 5 s unless it is set.

@@ -132,7 +132,8 @@ fn seal(request: CallRequest, tool: Option<&BoundTool>, origin: Option<&Origin>)
         name: request.name,
         arguments: request.arguments,
         cwd: request.cwd.map_or_else(String::new, |it| it.to_string_lossy().into_owned()),
-        signal: request.signal,
+        // Its own, so that it can be told to end when nobody waits for it any more.
+        signal: request.signal.child(),
     }
 }
 

@@ -1,15 +1,17 @@
 //! Sees a thread that stays inside a plugin past its deadline, and answers for it.
 //!
-//! Whoever enters a plugin leaves a number, and takes it away when it returns: two stores, no
-//! clock. One thread looks at the numbers a hundred times a second; one that it has seen for
-//! longer than its place may take is wedged. Such a thread can only be outlived.
+//! Whoever enters a plugin leaves a number in a word, and takes it away when it returns. One thread
+//! looks at the words a hundred times a second and puts an end to one that it has seen for longer
+//! than its place may take. Both change the word only from what they have seen in it, so either
+//! the call goes on or the watchdog has answered, never both. A wedged thread can only be outlived.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lockgate_plugin_api::abi::future::guard;
 use tokio::sync::oneshot;
 
 /// The time between two looks.
@@ -41,44 +43,46 @@ pub(crate) struct Wedge {
 /// One call, as the watchdog sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// The count of entries so far and the number of the place that was entered, or 0.
-    inside: AtomicU64,
+    /// [`OUTSIDE`], [`FINISHED`], [`WEDGED`], or the count of entries and the number of the place
+    /// that the thread is inside.
+    state: AtomicU64,
     entries: AtomicU64,
-    answered: AtomicU8,
 }
 
-const OPEN: u8 = 0;
-const BY_CALL: u8 = 1;
-const BY_WATCHDOG: u8 = 2;
+const OUTSIDE: u64 = 0;
+const FINISHED: u64 = u64::MAX - 1;
+const WEDGED: u64 = u64::MAX;
 
 impl Watch {
-    /// The thread that polls the call is about to be inside this place.
-    pub(crate) fn enter(&self, number: u16) {
+    /// The thread that polls the call is about to be inside this place. `false` when the call was
+    /// answered, and the place must not be entered.
+    #[must_use]
+    pub(crate) fn enter(&self, number: u16) -> bool {
         // One thread polls a call at a time, so this is the only writer.
         let entry = self.entries.load(Ordering::Relaxed) + 1;
         self.entries.store(entry, Ordering::Relaxed);
-        self.inside.store(entry << 16 | (u64::from(number) + 1), Ordering::Relaxed);
+        self.change(OUTSIDE, entry << 16 | (u64::from(number) + 1))
     }
 
     /// It is back. `false` when the call was answered meanwhile, and nothing may begin any more.
     #[must_use]
     pub(crate) fn leave(&self) -> bool {
-        self.inside.store(0, Ordering::Relaxed);
-        self.is_open()
+        let inside = self.state.load(Ordering::Acquire);
+        inside < FINISHED && self.change(inside, OUTSIDE)
     }
 
     /// Whether nobody has answered yet.
     pub(crate) fn is_open(&self) -> bool {
-        self.answered.load(Ordering::Acquire) == OPEN
+        self.state.load(Ordering::Acquire) < FINISHED
     }
 
     /// Answers for the call itself. `false` when the watchdog was first.
     pub(crate) fn finish(&self) -> bool {
-        self.answer(BY_CALL)
+        self.change(OUTSIDE, FINISHED)
     }
 
-    fn answer(&self, by: u8) -> bool {
-        self.answered.compare_exchange(OPEN, by, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    fn change(&self, from: u64, to: u64) -> bool {
+        self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 }
 
@@ -90,8 +94,8 @@ pub(crate) struct Watching {
 struct Call {
     watch: Arc<Watch>,
     places: Arc<[Watched]>,
-    /// What was inside at the last look, and since which look.
-    seen: (u64, Instant),
+    /// What was inside at the last look, when that was, and for how long it had been there.
+    seen: (u64, Instant, Duration),
     wedged: oneshot::Sender<Wedge>,
 }
 
@@ -124,7 +128,7 @@ pub(crate) fn watch(
 ) -> (Watching, oneshot::Receiver<Wedge>) {
     let (wedged, hears) = oneshot::channel();
     let id = WATCHDOG.next.fetch_add(1, Ordering::Relaxed);
-    let seen = (0, Instant::now());
+    let seen = (OUTSIDE, Instant::now(), Duration::ZERO);
     let call = Call { watch: Arc::clone(watch), places: Arc::clone(places), seen, wedged };
     WATCHDOG.lock().insert(id, call);
     WATCHDOG.some.notify_one();
@@ -138,7 +142,9 @@ pub(crate) fn wedges() -> u64 {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        WATCHDOG.lock().remove(&self.id);
+        let gone = WATCHDOG.lock().remove(&self.id);
+        // Not under the lock: it may wake whoever waits.
+        drop(gone);
     }
 }
 
@@ -155,35 +161,47 @@ fn look_for_ever() {
         let waited = watchdog.some.wait_while(calls, |it| it.is_empty());
         let mut calls = waited.unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let wedged: Vec<(u64, Wedge)> =
+        let late: Vec<(u64, Wedge)> =
             calls.iter_mut().filter_map(|(id, it)| Some((*id, it.look(now)?))).collect();
-        for (id, wedge) in wedged {
-            let Some(call) = calls.remove(&id) else { continue };
-            let count = watchdog.wedges.fetch_add(1, Ordering::Relaxed) + 1;
-            let Watched { plugin, listener, seam, .. } = &wedge.place;
-            tracing::error!(%plugin, %listener, seam, count, "a thread is wedged in a plugin");
-            if count > MOST_WEDGES {
-                tracing::error!(count, "restart recommended: each wedge holds a thread for ever");
-            }
-            // Nobody hears where whoever made the call has gone.
-            let _ = call.wedged.send(wedge);
-        }
+        let late: Vec<(Call, Wedge)> =
+            late.into_iter().filter_map(|(id, it)| Some((calls.remove(&id)?, it))).collect();
         drop(calls);
+        for (call, wedge) in late {
+            // Nobody hears where whoever made the call has gone.
+            let _ = call.wedged.send(wedge.clone());
+            // The log may be what the thread is wedged in, or may panic; who waits has heard.
+            let _ = guard(|| report(watchdog, &wedge));
+        }
         thread::sleep(LOOK);
+    }
+}
+
+fn report(watchdog: &Watchdog, wedge: &Wedge) {
+    let count = watchdog.wedges.fetch_add(1, Ordering::Relaxed) + 1;
+    let Watched { plugin, listener, seam, .. } = &wedge.place;
+    tracing::error!(%plugin, %listener, seam, count, "a thread is wedged in a plugin");
+    if count > MOST_WEDGES {
+        tracing::error!(count, "restart recommended: each wedge holds a thread for ever");
     }
 }
 
 impl Call {
     /// The wedge, once what is inside has been there for too long and nobody has answered.
     fn look(&mut self, now: Instant) -> Option<Wedge> {
-        let inside = self.watch.inside.load(Ordering::Relaxed);
-        if inside != self.seen.0 {
-            self.seen = (inside, now);
+        let inside = self.watch.state.load(Ordering::Acquire);
+        let (before, at, been) = self.seen;
+        // What passed while the whole process stood still is nobody's time.
+        let passed = now.duration_since(at).min(10 * LOOK);
+        let been = if inside == before { been + passed } else { Duration::ZERO };
+        self.seen = (inside, now, been);
+        if inside >= FINISHED {
+            return None;
         }
         let number = u16::try_from((inside & 0xFFFF).checked_sub(1)?).ok()?;
         let place = self.places.get(usize::from(number))?;
-        let is_late = now.duration_since(self.seen.1) >= place.deadline?;
-        (is_late && self.watch.answer(BY_WATCHDOG)).then(|| Wedge { number, place: place.clone() })
+        let is_late = been >= place.deadline?;
+        let wedged = is_late && self.watch.change(inside, WEDGED);
+        wedged.then(|| Wedge { number, place: place.clone() })
     }
 }
 
@@ -195,41 +213,56 @@ mod tests {
         let (plugin, listener) = ("p".into(), "l".into());
         let place = Watched { plugin, listener, seam: "guard", deadline };
         let (wedged, _) = oneshot::channel();
-        let watch = Arc::default();
-        Call { watch, places: [place].into(), seen: (0, Instant::now()), wedged }
+        let seen = (OUTSIDE, Instant::now(), Duration::ZERO);
+        Call { watch: Arc::default(), places: [place].into(), seen, wedged }
+    }
+
+    /// Looks every 10 ms from `from` to `to`, in milliseconds; whether there is a wedge.
+    fn look(call: &mut Call, start: Instant, from: u64, to: u64) -> Option<Wedge> {
+        let looks = (from..to).step_by(10);
+        looks.map(Duration::from_millis).find_map(|it| call.look(start + it))
     }
 
     #[test]
     fn a_thread_is_wedged_once_one_entry_has_lasted_its_deadline() {
-        let mut call = call(Some(Duration::from_secs(5)));
+        let mut call = call(Some(Duration::from_millis(500)));
         let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        assert!(call.look(at(0)).is_none(), "nobody is inside");
-        call.watch.enter(0);
-        assert!(call.look(at(1)).is_none());
+        assert!(look(&mut call, start, 0, 900).is_none(), "nobody is inside");
+        assert!(call.watch.enter(0));
+        assert!(look(&mut call, start, 900, 1300).is_none());
         assert!(call.watch.leave());
-        call.watch.enter(0);
-        assert!(call.look(at(6)).is_none(), "another entry: its time begins when it is seen");
-        assert!(call.look(at(10)).is_none());
-        let wedge = call.look(at(11)).expect("the same entry is still inside");
+        assert!(call.watch.enter(0));
+        assert!(look(&mut call, start, 1300, 1700).is_none(), "another entry");
+        let wedge = look(&mut call, start, 1700, 2000).expect("the same entry is still inside");
         assert_eq!((wedge.number, wedge.place.seam), (0, "guard"));
         assert!(!call.watch.leave(), "a late return begins nothing any more");
+        assert!(!call.watch.enter(0));
         assert!(!call.watch.finish());
     }
 
     #[test]
     fn a_call_that_has_answered_is_not_wedged() {
         let mut call = call(Some(Duration::ZERO));
-        call.watch.enter(0);
+        assert!(call.watch.enter(0));
+        assert!(call.watch.leave());
         assert!(call.watch.finish());
-        assert!(call.look(Instant::now()).is_none());
+        assert!(look(&mut call, Instant::now(), 0, 1000).is_none());
+        assert!(!call.watch.enter(0));
     }
 
     #[test]
     fn without_a_deadline_a_thread_may_stay() {
         let mut call = call(None);
-        call.watch.enter(0);
-        let later = Instant::now() + Duration::from_secs(100_000);
-        assert!(call.look(later).is_none());
+        assert!(call.watch.enter(0));
+        assert!(look(&mut call, Instant::now(), 0, 100_000).is_none());
+    }
+
+    #[test]
+    fn a_process_that_stood_still_blames_nobody() {
+        let mut call = call(Some(Duration::from_secs(5)));
+        let start = Instant::now();
+        assert!(call.watch.enter(0));
+        assert!(call.look(start).is_none());
+        assert!(call.look(start + Duration::from_secs(3600)).is_none());
     }
 }

@@ -10,6 +10,7 @@ mod question;
 
 use std::future::Future;
 use std::marker::PhantomPinned;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -95,7 +96,9 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
             let table = self.table.as_ref().expect("the tables are made before anybody is asked");
             // SAFETY: the table stays until the frame is dropped, which drops the futures first.
             let args = unsafe { S::lend(table) };
-            self.terms.watch.enter(place.number);
+            if !self.terms.watch.enter(place.number) {
+                return Some(Err(ListenerFailure::overtaken(place)));
+            }
             // SAFETY: as above.
             let asked = unsafe { bound.ask(args) };
             let is_open = self.terms.watch.leave();
@@ -117,6 +120,11 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
             }
         }
         self.desks.clear();
+        if let Some(place) = places.last()
+            && !self.terms.watch.is_open()
+        {
+            return Some(Err(ListenerFailure::overtaken(place)));
+        }
         let outer = outer_signal(&self.levels, self.terms.signal);
         // A body has a signal of its own where a listener may abandon it, and nothing begins for
         // one that has done so.
@@ -155,17 +163,16 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 }
                 let place = &self.places[level.place];
                 let hosted = level.desk.as_ref().map(|it| it.hosted());
-                self.terms.watch.enter(place.number);
+                if !self.terms.watch.enter(place.number) {
+                    return false;
+                }
                 let reply = hosted::counting(hosted, || future.ask(cx));
                 let is_open = self.terms.watch.leave();
                 self.desks.clear();
                 level.spent += elapsed(clock);
                 match reply {
-                    _ if !is_open => {
-                        let verdict = Err(ListenerFailure::overtaken(&self.places[level.place]));
-                        level.state = LevelState::Done(Some(verdict));
-                        return true;
-                    }
+                    // Somebody has answered: the task ends, and all of this with it.
+                    _ if !is_open => return false,
                     Poll::Pending => {
                         level.keep_time(self.places[level.place].patience);
                         return false;
@@ -176,9 +183,28 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         };
         let (place, spent) = (&self.places[level.place], level.spent);
         let verdict = self.judge(place, reply, spent);
-        // Drops the listener's future.
-        self.levels[depth].state = LevelState::Done(verdict);
+        self.put(depth, verdict);
         true
+    }
+
+    /// The listener at `depth` is done: drops its future, which may run the plugin's code.
+    fn put(&mut self, depth: usize, verdict: Option<Verdict<S::Answer>>) {
+        let level = &mut self.levels[depth];
+        let old = mem::replace(&mut level.state, LevelState::Done(verdict));
+        if matches!(old, LevelState::Listener(_)) {
+            let number = self.places[level.place].number;
+            self.watched(number, || drop(old));
+        }
+    }
+
+    /// Does something that may run code of the plugin at this place. Whether anybody has answered
+    /// meanwhile is seen at the next entry.
+    fn watched(&self, number: u16, f: impl FnOnce()) {
+        let entered = self.terms.watch.enter(number);
+        f();
+        if entered {
+            let _ = self.terms.watch.leave();
+        }
     }
 
     /// What a listener's answer comes to; `None` for no opinion.
@@ -237,15 +263,14 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
     /// Gives `asker` what came of its question, if it still waits for that. A failure becomes the
     /// asker's own and goes on outwards: nobody further out can hide it.
     fn deliver(&mut self, asker: usize, verdict: Verdict<S::Answer>) {
-        let level = &mut self.levels[asker];
+        let level = &self.levels[asker];
         match (verdict, &level.state, &level.desk) {
             (Ok(answer), LevelState::Listener(_), Some(desk)) if level.is_waiting() => {
-                desk.answer(answer);
+                let number = self.places[level.place].number;
+                self.watched(number, || desk.answer(answer));
             }
             // Also where it has given up and asks again: what failed has failed.
-            (Err(failure), LevelState::Listener(_), _) => {
-                level.state = LevelState::Done(Some(Err(failure)));
-            }
+            (Err(failure), LevelState::Listener(_), _) => self.put(asker, Some(Err(failure))),
             (Ok(_) | Err(_), _, _) => {}
         }
     }
@@ -288,7 +313,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 let (place, spent) = (&self.places[level.place], level.spent);
                 let verdict = Err(ListenerFailure::too_slow(place));
                 self.report(place, Some(&verdict), spent);
-                self.levels[depth].state = LevelState::Done(Some(verdict));
+                self.put(depth, Some(verdict));
                 moved = true;
             }
         }
@@ -354,7 +379,16 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Future for Frame<'a, S, E> {
 impl<S: Lend, E> Drop for Frame<'_, S, E> {
     fn drop(&mut self) {
         // Inner futures may use what outer ones hold: the innermost goes first.
-        while self.levels.pop().is_some() {}
+        while let Some(level) = self.levels.pop() {
+            let entered = match &level.state {
+                LevelState::Listener(_) => self.terms.watch.enter(self.places[level.place].number),
+                LevelState::End(_) | LevelState::Done(_) => false,
+            };
+            drop(level);
+            if entered {
+                let _ = self.terms.watch.leave();
+            }
+        }
     }
 }
 

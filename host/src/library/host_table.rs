@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use lockgate_plugin_api::abi::Prefixed;
@@ -116,7 +116,8 @@ unsafe extern "C" fn fired(
     future: *mut SeamFuture<Noted>,
     fault: *mut Buf,
 ) -> Status {
-    let answer = answer(instance, |_| {
+    // Waiting for a signal is nothing that the host does: it is the listener's own time.
+    let answer = answer_uncounted(instance, |_| {
         let token = signal::known(signal);
         Ok(async move {
             if let Some(token) = token {
@@ -208,14 +209,22 @@ unsafe extern "C" fn spawn_blocking(instance: u64, closure: Closure, fault: *mut
     struct Sent(Closure);
     // SAFETY: the plugin promises that the closure may be called on any thread.
     unsafe impl Send for Sent {}
-    let sent = Sent(closure);
+    // Taken by whoever is first: the thread that calls it, or we, where that cannot be had.
+    let sent = Arc::new(Mutex::new(Some(Sent(closure))));
+    let take = |it: &Mutex<Option<Sent>>| it.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let to_call = Arc::clone(&sent);
     let spawned = at_once(instance, move |caller| {
         caller.tasks.spawn_blocking(&caller.runtime, move || {
-            let Sent(Closure { run, state }) = { sent };
-            // SAFETY: called once.
-            unsafe { run(state) }
+            if let Some(Sent(Closure { run, state })) = take(&to_call) {
+                // SAFETY: called once.
+                unsafe { run(state) }
+            }
         })
     });
+    let spawned = match spawned {
+        Err(_) if take(&sent).is_none() => Ok(()),
+        spawned => spawned,
+    };
     // SAFETY: the caller gives an empty place to write to.
     unsafe { write_done(spawned, fault) }
 }
@@ -311,15 +320,24 @@ unsafe fn write_done(done: Result<(), String>, fault: *mut Buf) -> Status {
 /// What a caller is told whose instance has ended.
 const RETIRED: &str = "RETIRED: the plugin's instance has ended";
 
-/// The future that `make` answers with, for an instance that has not been retired.
+/// The future that `make` answers with, for an instance that has not been retired. Whoever waits
+/// for it waits for the host.
 fn answer<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
+    instance: u64,
+    make: impl FnOnce(&Handle) -> Result<F, String>,
+) -> Result<SeamFuture<D>, String> {
+    answer_uncounted(instance, |runtime| make(runtime).map(counted))
+}
+
+/// As [`answer`], where the time is that of whoever waits.
+fn answer_uncounted<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
     instance: u64,
     make: impl FnOnce(&Handle) -> Result<F, String>,
 ) -> Result<SeamFuture<D>, String> {
     let Some(caller) = caller(instance) else {
         return Err(RETIRED.into());
     };
-    guard(|| make(&caller.runtime)).flatten().map(|it| SeamFuture::new(counted(it)))
+    guard(|| make(&caller.runtime)).flatten().map(SeamFuture::new)
 }
 
 /// # Safety

@@ -205,6 +205,12 @@ impl End {
         }
         // SAFETY: the last call on the instance, which nobody else holds.
         unsafe { self.root.destroy()(self.opaque) };
+    }
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // Also where the end never came: the runtime was gone, or something still runs.
         host_table::retire(self.id);
     }
 }

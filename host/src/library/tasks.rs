@@ -1,9 +1,10 @@
 //! What an instance has running on the host's runtime: it ends before the instance does.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,8 +31,17 @@ impl Tasks {
             return false;
         }
         let ended = self.ended.clone().cancelled_owned();
+        let is_many = runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
         let task = async move {
+            let mut future = Box::pin(future);
+            // As for questions: a future that blocks costs a thread, and no worker.
+            let future = poll_fn(|cx| {
+                let mut poll = || future.as_mut().poll(cx);
+                if is_many { block_in_place(poll) } else { poll() }
+            });
             tokio::select! {
+                // First: once the end has come, nothing of the plugin is polled.
+                biased;
                 () = ended => {}
                 () = future => {}
             }
@@ -47,10 +57,15 @@ impl Tasks {
         runtime: &Handle,
         run: impl FnOnce() + Send + 'static,
     ) -> bool {
+        // Before looking, so that an end that comes now waits for the closure.
+        let token = self.tracker.token();
         if self.ended.is_cancelled() {
             return false;
         }
-        self.tracker.spawn_blocking_on(run, runtime);
+        runtime.spawn_blocking(move || {
+            run();
+            drop(token);
+        });
         true
     }
 

@@ -54,30 +54,20 @@ pub(crate) async fn post_execute(
     ask(asking, &asking.snapshot.post_execute, facts, PostToolDecision::accept).await
 }
 
-/// Tells the listeners of *tool-result* from the place `first` on. What fails is logged and
-/// changes nothing.
+/// Tells the listeners of *tool-result* from the place `first` on, except those of the plugin
+/// `but`. What fails is logged and changes nothing.
 pub(crate) async fn tool_result(
     asking: Asking<'_>,
     call: &LentCall,
     outcome: &ToolOutcome,
     first: usize,
+    but: Option<&Arc<str>>,
 ) {
-    for place in &asking.snapshot.tool_result[first..] {
-        let _ = tell(asking, place, OutcomeFacts { call, outcome }).await;
+    let places = &asking.snapshot.tool_result[first..];
+    for place in places.iter().filter(|it| but.is_none_or(|but| it.plugin != *but)) {
         if !asking.watch.is_open() {
             return;
         }
-    }
-}
-
-/// As [`tool_result`], but for the listeners of `plugin`, in which a thread is wedged.
-pub(crate) async fn tool_result_without(
-    asking: Asking<'_>,
-    call: &LentCall,
-    outcome: &ToolOutcome,
-    plugin: &Arc<str>,
-) {
-    for place in asking.snapshot.tool_result.iter().filter(|it| it.plugin != *plugin) {
         let _ = tell(asking, place, OutcomeFacts { call, outcome }).await;
     }
 }

@@ -2,9 +2,11 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Instant;
 
 use lockgate_plugin_api::abi::future::Reply;
+use lockgate_plugin_api::abi::tool::Json;
 use lockgate_plugin_api::{Block, Extras, ToolOutcome};
 use serde_json::value::RawValue;
 
@@ -123,22 +125,26 @@ pub(super) fn finalized(
 }
 
 /// Calls one of the tool's functions under the watchdog's eyes.
-fn inside<R>(offer: &Offer, watch: &Watch, f: impl FnOnce() -> R) -> R {
-    watch.enter(offer.functions);
-    let result = f();
-    // Whoever goes on from here looks whether anybody has answered.
+fn inside(offer: &Offer, watch: &Watch, f: impl FnOnce() -> Reply<Json>) -> Reply<Json> {
+    if !watch.enter(offer.functions) {
+        return Reply::Fault("somebody has answered already".into());
+    }
+    let reply = f();
+    // Whether anybody has answered meanwhile is seen at the next entry.
     let _ = watch.leave();
-    result
+    reply
 }
 
 /// The same future, each poll of it under the watchdog's eyes.
 async fn watched<F: Future>(future: F, number: u16, watch: &Watch) -> F::Output {
     let mut future = pin!(future);
     poll_fn(|cx| {
-        watch.enter(number);
+        if !watch.enter(number) {
+            return Poll::Pending;
+        }
         let polled = future.as_mut().poll(cx);
-        let _ = watch.leave();
-        polled
+        // Where somebody has answered, the task ends, and all of this with it.
+        if watch.leave() { polled } else { Poll::Pending }
     })
     .await
 }

@@ -58,14 +58,21 @@ impl Call {
         let outcome = Arc::new(outcome);
         if watch.is_open() {
             let _ = self.decided.set(Arc::clone(&outcome));
-            self.tell(&outcome, 0, watch).await;
+            self.tell(&outcome, 0, None, watch).await;
         }
         outcome
     }
 
-    async fn tell(&self, outcome: &ToolOutcome, first: usize, watch: &Watch) {
+    /// Tells the observers from `first` on, except those of the plugin `but`.
+    async fn tell(
+        &self,
+        outcome: &ToolOutcome,
+        first: usize,
+        but: Option<&Arc<str>>,
+        watch: &Watch,
+    ) {
         let asking = Asking::of_call(&self.snapshot, watch, &self.call);
-        seam::tool_result(asking, &self.call, outcome, first).await;
+        seam::tool_result(asking, &self.call, outcome, first, but).await;
     }
 
     /// As [`run`](Self::run) up to the body, which is not run: the outcome where it may not be.
@@ -91,6 +98,9 @@ impl Call {
     /// What becomes of the call when a thread stays inside a plugin: the failure of whoever is
     /// there, with the last word and the observers of everybody else.
     pub(super) async fn outlive(self: Arc<Self>, wedge: Wedge) -> Arc<ToolOutcome> {
+        // Whatever of the call still runs is told to end.
+        let signal = self.call.call().signal.clone();
+        self.snapshot.dispatcher.aside(move || signal.fire());
         let outcome = failure::wedged(&wedge);
         let call_id = Some(self.call.call().call_id.as_str());
         seam::report_wedge(&self.snapshot, &wedge, &outcome.message(), call_id);
@@ -99,10 +109,14 @@ impl Call {
         match self.snapshot.dispatcher.run(work).await {
             Ok(outcome) => outcome,
             // Wedged a second time, by an observer or a last word: that is enough.
-            Err(wedge) => match self.decided.get() {
-                Some(outcome) => Arc::clone(outcome),
-                None => Arc::new(failure::wedged(&wedge)),
-            },
+            Err(wedge) => {
+                let failure = failure::wedged(&wedge);
+                seam::report_wedge(&self.snapshot, &wedge, &failure.message(), call_id);
+                match self.decided.get() {
+                    Some(outcome) => Arc::clone(outcome),
+                    None => Arc::new(failure),
+                }
+            }
         }
     }
 
@@ -110,7 +124,8 @@ impl Call {
         // Wedged in an observer: the outcome stands, and the observers behind it are told.
         if let Some(decided) = self.decided.get() {
             let there = self.snapshot.tool_result.iter().position(|it| it.number == wedge.number);
-            self.tell(decided, there.map_or(0, |it| it + 1), watch).await;
+            let first = there.map_or(0, |it| it + 1);
+            self.tell(decided, first, Some(&wedge.place.plugin), watch).await;
             return Arc::clone(decided);
         }
         let outcome = match &self.tool {
@@ -120,9 +135,10 @@ impl Call {
             Some(_) | None => outcome,
         };
         let outcome = Arc::new(outcome);
-        let _ = self.decided.set(Arc::clone(&outcome));
-        let asking = Asking::of_call(&self.snapshot, watch, &self.call);
-        seam::tool_result_without(asking, &self.call, &outcome, &wedge.place.plugin).await;
+        if watch.is_open() {
+            let _ = self.decided.set(Arc::clone(&outcome));
+            self.tell(&outcome, 0, Some(&wedge.place.plugin), watch).await;
+        }
         outcome
     }
 }
