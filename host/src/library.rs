@@ -19,15 +19,16 @@ mod next;
 mod tasks;
 
 use std::ffi::{CStr, c_void};
+use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use abi_stable::StableAbi;
 use abi_stable::abi_stability::abi_checking::{
-    AbiInstabilityErrors, CheckingGlobals, check_layout_compatibility_with_globals,
+    AbiInstability, AbiInstabilityErrors, CheckingGlobals, check_layout_compatibility_with_globals,
 };
 use abi_stable::library::{AbiHeaderRef, LibHeader};
-use abi_stable::type_layout::TLFieldOrFunction;
+use abi_stable::type_layout::{TLField, TLFieldOrFunction};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use lockgate_plugin_api::abi::entry::Entry;
 use lockgate_plugin_api::abi::root::PluginRootRef;
@@ -146,22 +147,87 @@ fn difference(errors: &AbiInstabilityErrors) -> String {
     let Some(first) = errors.errors.iter().find(|it| !it.errs.is_empty()) else {
         return "its tables differ from this host's".into();
     };
-    let path: Vec<&str> = first
-        .stack_trace
-        .iter()
-        .filter_map(|it| match &it.found {
-            // Fields of the checker's own wrappers say nothing to anybody.
-            TLFieldOrFunction::Field(field) if field.name() != "0" => Some(field.name()),
-            TLFieldOrFunction::Field(_) | TLFieldOrFunction::Function(_) => None,
-        })
-        .collect();
-    let what: Vec<String> =
-        first.errs.iter().take(2).map(|it| shortened(&format!("{it:?}"))).collect();
-    format!("its tables differ from this host's at `{}`: {}", path.join("."), what.join("; "))
+    let place = place(first.stack_trace.iter().map(|it| &it.expected));
+    let within = match first.stack_trace.last().map(|it| &it.expected) {
+        Some(TLFieldOrFunction::Field(field)) => format!(" in `{}`", field.layout().name()),
+        Some(TLFieldOrFunction::Function(_)) | None => String::new(),
+    };
+    // A name says more than a number of names, and that more than a size.
+    let most_telling = first.errs.iter().min_by_key(|it| match it {
+        AbiInstability::UnexpectedField(_) => 0,
+        AbiInstability::MismatchedPrefixSize(_) | AbiInstability::FieldCountMismatch(_) => 1,
+        _ => 2,
+    });
+    let what = most_telling.map(mismatch).unwrap_or_default();
+    format!("its tables differ from this host's at `{place}`{within}: {what}")
+}
+
+/// The way from the root table to a place, by the names of fields and parameters.
+fn place<'a>(way: impl Iterator<Item = &'a TLFieldOrFunction>) -> String {
+    let mut names = Vec::new();
+    let mut parameters: Vec<&str> = Vec::new();
+    for step in way {
+        match step {
+            TLFieldOrFunction::Function(function) => {
+                // The checker parts the names by one sign and joins them by another, so that it
+                // takes all for the name of the first, and the others for `param_1` and so on.
+                parameters = function.param_names.as_str().split([',', ';']).collect();
+            }
+            TLFieldOrFunction::Field(field) => {
+                let name = field.name();
+                let number = name.strip_prefix("param_").and_then(|it| it.parse().ok());
+                let number = number.or(name.contains(',').then_some(0_usize));
+                names.push(match number.and_then(|it| parameters.get(it)) {
+                    Some(parameter) => parameter,
+                    None if name == "__returns" => "its return",
+                    None => name,
+                });
+            }
+        }
+    }
+    // Fields of wrappers, the checker's and those of lists, say nothing to anybody.
+    names.retain(|it| !matches!(*it, "0" | "ptr"));
+    names.join(".")
+}
+
+/// One thing that differs: what this host has, and what the plugin.
+fn mismatch(of: &AbiInstability) -> String {
+    fn told(expected: impl Display, found: impl Display) -> String {
+        shortened(&format!("expected {expected}, found {found}"))
+    }
+    let named = |it: &TLField| match it.name() {
+        "__returns" => "no more parameters".to_owned(),
+        name if name.contains(',') => {
+            format!("the parameters `{}`", name.trim_end_matches(',').replace(',', ", "))
+        }
+        name => format!("the field `{name}`"),
+    };
+    match of {
+        AbiInstability::UnexpectedField(it) => told(named(&it.expected), named(&it.found)),
+        AbiInstability::FieldCountMismatch(it) => {
+            told(format_args!("{} fields", it.expected), it.found)
+        }
+        AbiInstability::MismatchedPrefixSize(it) => {
+            told(format_args!("{} fields that are always there", it.expected), it.found)
+        }
+        AbiInstability::Name(it) => told(it.expected, it.found),
+        AbiInstability::Size(it) => told(format_args!("{} bytes", it.expected), it.found),
+        AbiInstability::TagError { err } => {
+            // Its parts are private; its text has them under these headings.
+            let text = err.to_string();
+            let found = text.split_once("Found:").and_then(|it| it.1.split_once("Errors:"));
+            let expected = text.split_once("Expected:").and_then(|it| it.1.split_once("Found:"));
+            match (expected, found) {
+                (Some((expected, _)), Some((found, _))) => told(expected.trim(), found.trim()),
+                _ => shortened(&text),
+            }
+        }
+        other => shortened(&format!("{other:?}")),
+    }
 }
 
 fn shortened(text: &str) -> String {
-    const MOST: usize = 120;
+    const MOST: usize = 200;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", &line[..end]),
