@@ -18,6 +18,7 @@ pub(crate) mod listener;
 mod next;
 mod tasks;
 
+use std::error::Error;
 use std::ffi::{CStr, c_void};
 use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
@@ -47,7 +48,11 @@ pub(crate) fn open(path: &Path, symbol: &str) -> Result<PluginRootRef, Refusal> 
     // SAFETY: the file is a plugin by its note; what its constructors do is trusted as the
     // plugin is.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
-        .map_err(|error| Refusal::new(Code::Dlopen, format!("the linker refused it: {error}")))?;
+        .map_err(|error| {
+            // The error itself only says that it failed.
+            let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            Refusal::new(Code::Dlopen, format!("the linker refused it: {why}"))
+        })?;
     let entry = entry(&library, symbol);
     // Never unmapped: threads and destructors of the library may outlive every use of it.
     std::mem::forget(library);
