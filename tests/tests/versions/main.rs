@@ -149,7 +149,7 @@ fn a_plugin_of_this_api_is_live_on_a_host_of_a_newer_one() {
     let program = with_grown("host", &host_too, |it| host(it, include_str!("newer_host.rs")));
     let older = plugin(Build { name: "older", ..Build::default() }, DENY);
     let reach = "Some(PreToolDecision::deny(format!(\"{:?} {:?}\", call.origin(), call.now())))";
-    let newer = with_grown("newer", &[], |it| plugin(it, reach));
+    let newer = with_grown("as-new", &[], |it| plugin(it, reach));
     for (library, expected) in [(older, "Error: no rm\n"), (newer, "Error: Some(7) Some(8)\n")] {
         let dir = plugin_dir(&[]);
         fs::copy(&library, dir.path().join("plugin.so")).unwrap();

@@ -92,10 +92,7 @@ fn make(build: Build<'_>, package: &str, copied: &[&str], manifest: &str, source
     whole = whole.replace(&members, &format!("members = [\"{package}/*\"]"));
     whole = whole.replace("default-members = [\"host\"]\n", "");
     write(&workspace.join("Cargo.toml"), &whole);
-    let lock = workspace.join("Cargo.lock");
-    if !lock.exists() {
-        fs::copy(root.join("Cargo.lock"), lock).unwrap();
-    }
+    fs::copy(root.join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
     let plugin = inner.join("aged");
     let package_section = format!(
         "[package]\nname = \"{package}\"\nversion.workspace = true\nedition.workspace = true\n\n"
