@@ -26,7 +26,8 @@ use std::path::Path;
 
 use abi_stable::StableAbi;
 use abi_stable::abi_stability::abi_checking::{
-    AbiInstability, AbiInstabilityErrors, CheckingGlobals, check_layout_compatibility_with_globals,
+    AbiInstability, AbiInstabilityError, AbiInstabilityErrors, CheckingGlobals,
+    check_layout_compatibility_with_globals,
 };
 use abi_stable::library::{AbiHeaderRef, LibHeader};
 use abi_stable::type_layout::{TLField, TLFieldOrFunction};
@@ -131,9 +132,9 @@ fn root(entry: &'static Entry) -> Result<PluginRootRef, Refusal> {
     // both directions: the older side's tables are the beginning of the newer side's.
     let fits = |a, b| check_layout_compatibility_with_globals(a, b, &CheckingGlobals::new());
     if let Err(errors) = fits(ours, theirs)
-        && fits(theirs, ours).is_err()
+        && let Err(reverse) = fits(theirs, ours)
     {
-        return Err(Refusal::new(Code::Layout, difference(&errors)));
+        return Err(Refusal::new(Code::Layout, difference(&errors, &reverse)));
     }
     // SAFETY: the layouts agree.
     let root = unsafe { header.unchecked_layout::<PluginRootRef>() };
@@ -148,11 +149,22 @@ unsafe fn header(header: *const LibHeader) -> AbiHeaderRef {
 }
 
 /// The first place at which the two sides differ, in one line.
-fn difference(errors: &AbiInstabilityErrors) -> String {
-    let Some(first) = errors.errors.iter().find(|it| !it.errs.is_empty()) else {
+fn difference(errors: &AbiInstabilityErrors, reverse: &AbiInstabilityErrors) -> String {
+    fn differing(of: &AbiInstabilityErrors) -> impl Iterator<Item = &AbiInstabilityError> {
+        of.errors.iter().filter(|it| !it.errs.is_empty())
+    }
+    let expected = |it: &AbiInstabilityError| place(it.stack_trace.iter().map(|it| &it.expected));
+    // A table that has only grown differs in one direction and is not what is wrong.
+    let reverse: Vec<String> =
+        differing(reverse).map(|it| place(it.stack_trace.iter().map(|it| &it.found))).collect();
+    let wrong = differing(errors).find(|it| reverse.contains(&expected(it)));
+    let Some(first) = wrong.or_else(|| differing(errors).next()) else {
         return "its tables differ from this host's".into();
     };
-    let place = place(first.stack_trace.iter().map(|it| &it.expected));
+    let place = match expected(first) {
+        root if root.is_empty() => "the root".into(),
+        place => format!("`{place}`"),
+    };
     let within = match first.stack_trace.last().map(|it| &it.expected) {
         Some(TLFieldOrFunction::Field(field)) => format!(" in `{}`", field.layout().name()),
         Some(TLFieldOrFunction::Function(_)) | None => String::new(),
@@ -164,7 +176,7 @@ fn difference(errors: &AbiInstabilityErrors) -> String {
         _ => 2,
     });
     let what = most_telling.map(mismatch).unwrap_or_default();
-    format!("its tables differ from this host's at `{place}`{within}: {what}")
+    format!("its tables differ from this host's at {place}{within}: {what}")
 }
 
 /// The way from the root table to a place, by the names of fields and parameters.
