@@ -62,6 +62,12 @@ const GROWN: [Change<'_>; 7] = [
     ),
 ];
 
+/// An API with a field of another name.
+const RENAMED: [Change<'_>; 2] = [
+    (LISTENER, "    pub priority: i32,\n", "    pub rank: i32,\n"),
+    (EXPORT, "priority: $priority,", "rank: $priority,"),
+];
+
 /// The function that the host's table grows by: where the table ends is the host's affair.
 fn grown_function() -> (String, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -150,7 +156,11 @@ fn a_plugin_of_this_api_is_live_on_a_host_of_a_newer_one() {
     let older = plugin(Build { name: "older", ..Build::default() }, DENY);
     let reach = "Some(PreToolDecision::deny(format!(\"{:?} {:?}\", call.origin(), call.now())))";
     let newer = with_grown("as-new", &[], |it| plugin(it, reach));
-    for (library, expected) in [(older, "Error: no rm\n"), (newer, "Error: Some(7) Some(8)\n")] {
+    let broken = plugin(Build { name: "broken", changes: &RENAMED, ..Build::default() }, DENY);
+    let refused = "E-LAYOUT: its tables differ from this host's at `session_start` in `Listener`: \
+                   expected the field `priority`, found the field `rank`\n";
+    let cases = [(older, "Error: no rm\n"), (newer, "Error: Some(7) Some(8)\n"), (broken, refused)];
+    for (library, expected) in cases {
         let dir = plugin_dir(&[]);
         fs::copy(&library, dir.path().join("plugin.so")).unwrap();
         let output = Command::new(&program).arg(dir.path()).output().unwrap();
@@ -236,11 +246,25 @@ fn a_renamed_parameter_is_refused() {
 fn a_renamed_field_is_refused() {
     check_refused(
         "field",
-        &[
-            (LISTENER, "    pub priority: i32,\n", "    pub rank: i32,\n"),
-            (EXPORT, "priority: $priority,", "rank: $priority,"),
-        ],
+        &RENAMED,
         "`session_start` in `Listener`: expected the field `priority`, found the field `rank`",
+    );
+}
+
+#[test]
+fn a_renamed_slot_of_the_root_is_refused() {
+    check_refused(
+        "slot",
+        &[
+            (ROOT, "pub session_start: ", "pub session_begin: "),
+            (
+                EXPORT,
+                "session_start: $crate::__export!(@pick session_start $p, [] ",
+                "session_begin: $crate::__export!(@pick session_start $p, [] ",
+            ),
+        ],
+        "the root in `PluginRoot`: expected the field `session_start`, found the field \
+         `session_begin`",
     );
 }
 
