@@ -114,6 +114,8 @@ fn run(build: Build<'_>, package: &str, workspace: &Path) {
     // The lock file is the workspace's, and whoever built the tests has what stands in it.
     cargo.args(["build", "--quiet", "--offline", "--package", package, "--target-dir"]);
     cargo.arg(target()).args(build.config.iter().flat_map(|it| ["--config", it]));
+    // Nobody debugs these or builds them again, and there are many.
+    cargo.args(["--config", "profile.dev.debug=false", "--config", "build.incremental=false"]);
     // Flags for the tests, such as those that refuse warnings, are not for these sources.
     cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     let built = cargo.current_dir(workspace).output().expect("cargo runs");
