@@ -22,6 +22,8 @@ mod offered;
 pub mod process;
 pub mod root;
 pub mod seam;
+#[cfg(feature = "testing")]
+pub(crate) mod testing;
 pub mod tool;
 pub mod value;
 

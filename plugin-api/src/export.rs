@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "entries turn what the host lends into what methods borrow")]
 
 pub mod entry;
+pub mod linked;
 
 /// Exports a plugin: its type, and which of its methods listen where.
 ///
@@ -191,6 +192,15 @@ macro_rules! __export {
                 layout: &LAYOUT,
                 note: ::core::ptr::from_ref(&NOTE).cast(),
             };
+
+            impl Linked for $p {
+                fn root() -> PluginRootRef {
+                    PluginRootRef(ROOT.static_as_prefix())
+                }
+                fn manifest() -> &'static [u8] {
+                    NOTE.manifest()
+                }
+            }
         };
     };
 
@@ -332,6 +342,7 @@ pub mod __ {
         Exported, Listens, ListensLater, asynchronous, create, destroy, extension, later, quiesce,
         reply, save_state, start, synchronous, tools,
     };
+    pub use super::linked::Linked;
     pub use crate::abi::entry::{
         API_VERSION, Entry, MIN_HOST, Note, RUSTC, TARGET, erased, layout,
     };

@@ -33,6 +33,8 @@ mod manifest;
 mod message;
 mod outcome;
 mod plugin;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tool;
 
 pub use abi::agent::{

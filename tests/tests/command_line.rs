@@ -35,6 +35,7 @@ fn inspect_prints_the_manifest_of_a_plugin_that_could_not_be_loaded() {
     write_with_note_changed(&stage.path("p/gourd.so"), "native-guard", name.0, name.1);
     let listener = |seam: &str, name: &str, priority: i32, required: bool| json!({"seam": seam, "name": name, "priority": priority, "required": required});
     let rustc = Command::new("rustc").arg("--version").output().unwrap().stdout;
+    let schema = include_str!("../../plugins/native-guard/src/config_schema.json");
     let expected = json!({
         "name": "native-guard",
         "version": "0.1.0",
@@ -49,6 +50,7 @@ fn inspect_prints_the_manifest_of_a_plugin_that_could_not_be_loaded() {
             listener("post-execute", "annotate", 0, true),
         ],
         "tools": false,
+        "config_schema": serde_json::from_str::<serde_json::Value>(schema).unwrap(),
         "description": "Greets, refuses a forbidden prompt, denies a dangerous tool call, annotates results",
         "panic": "unwind",
         "rustc": String::from_utf8(rustc).unwrap().trim_end(),

@@ -163,6 +163,15 @@ fn the_plugin_api_depends_on_four_crates() {
     assert_eq!(dependencies(&manifest), BTreeSet::from(OF_PLUGIN_API));
 }
 
+#[test]
+fn the_test_kit_is_for_tests_alone() {
+    check(&["toml"], |it| {
+        let (shipped, _) = it.text.split_once("[dev-dependencies]").unwrap_or((&it.text, ""));
+        let is_named = !it.path.starts_with("plugin-api/") && shipped.contains("\"testing\"");
+        is_named.then(|| "ships `testing`".to_owned())
+    });
+}
+
 /// The rooms of the host as the architecture lists them, the lowest first; those in one row know
 /// each other.
 fn rooms() -> Vec<Vec<String>> {

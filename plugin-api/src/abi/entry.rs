@@ -79,6 +79,11 @@ impl<const N: usize> Note<N> {
             manifest,
         }
     }
+
+    /// The manifest in it.
+    pub const fn manifest(&self) -> &[u8] {
+        &self.manifest
+    }
 }
 
 /// What the layout checker needs of a Rust plugin; `root` answers with the root table.

@@ -100,6 +100,7 @@ fn found_in<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, needles: &[String
 
 export_plugin!(NativeGuard {
     description: "Greets, refuses a forbidden prompt, denies a dangerous tool call, annotates results",
+    config_schema: include_str!("config_schema.json"),
     session_start: async greet,
     pre_step: admit @ 10,
     pre_execute: gate @ 10,

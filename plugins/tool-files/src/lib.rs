@@ -77,5 +77,6 @@ impl Plugin for ToolFiles {
 
 export_plugin!(ToolFiles {
     description: "The tools read, write and edit: text files in the directory of the session",
+    config_schema: include_str!("config_schema.json"),
     tools,
 });

@@ -129,5 +129,6 @@ fn printed(output: &ProcessOutput) -> String {
 
 export_plugin!(ToolShell {
     description: "The tool bash: runs shell commands in the directory of the session",
+    config_schema: include_str!("config_schema.json"),
     tools,
 });
