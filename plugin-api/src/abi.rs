@@ -27,5 +27,22 @@ pub(crate) mod testing;
 pub mod tool;
 pub mod value;
 
-/// A table with the header that makes it a prefix table: which of its fields are there.
+/// A table with the header that makes it a prefix table: a `u64` with one bit a field that is
+/// there, the lowest for the first, and a pointer that only the layout checker reads, null where
+/// it has nothing to read.
 pub use abi_stable::prefix_type::WithMetadata as Prefixed;
+
+#[cfg(test)]
+mod tests {
+    use super::Prefixed;
+    use super::agent::SessionStartArgs;
+
+    #[test]
+    fn two_words_stand_in_front_of_a_table() {
+        let table = Prefixed::new(SessionStartArgs { agent: 7, source: 1 });
+        // SAFETY: the table is four words long and this reads three of them, none of them padding;
+        // what is a pointer keeps its provenance to itself.
+        let words: [u64; 3] = unsafe { *(&raw const table).cast() };
+        assert_eq!((words[0], words[2]), (0b11, 7));
+    }
+}

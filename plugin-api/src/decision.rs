@@ -15,15 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::abi::future::Out;
+use crate::abi::listener::CRITICAL_FLAGS;
 use crate::abi::value::Buf;
 use crate::message::{Block, Message};
 
 pub use agent::{PreStep, Prompt};
 pub use tool::{Guard, PostTool, PreTool};
-
-/// Flags a reader must know: an unknown one of these makes the whole Decision unreadable, so
-/// that a restriction is never overlooked. The lower half may be ignored.
-const CRITICAL_FLAGS: u32 = 0xFFFF_0000;
 
 /// The shape of every Decision: public for the layout check alone. Zero is nothing said.
 #[repr(C)]

@@ -130,10 +130,11 @@ pub struct Agent {
     host: Host,
 }
 
-/// Where a message waits for the agent.
-pub(crate) const NEXT_TURN: u32 = 1;
-/// As [`NEXT_TURN`].
-pub(crate) const NEXT_STEP: u32 = 2;
+/// A target of [`HostTable::send`](super::host::HostTable::send): the message is a prompt, in a
+/// turn of its own.
+pub const NEXT_TURN: u32 = 1;
+/// As [`NEXT_TURN`]: the message enters at the next step.
+pub const NEXT_STEP: u32 = 2;
 
 impl Agent {
     pub(super) fn new(id: u64, host: Host) -> Self {

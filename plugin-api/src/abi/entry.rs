@@ -61,11 +61,16 @@ impl Entry {
 #[repr(C, align(4))]
 #[derive(Debug)]
 pub struct Note<const N: usize> {
-    name_len: u32,
-    manifest_len: u32,
-    kind: u32,
-    name: [u8; 12],
-    manifest: [u8; N],
+    /// The bytes of [`NOTE_NAME`], and one for the zero behind it.
+    pub name_len: u32,
+    /// `N`.
+    pub manifest_len: u32,
+    /// [`NOTE_TYPE`].
+    pub kind: u32,
+    /// [`NOTE_NAME`], filled up with zeroes.
+    pub name: [u8; 12],
+    /// The manifest, JSON in UTF-8.
+    pub manifest: [u8; N],
 }
 
 impl<const N: usize> Note<N> {

@@ -34,6 +34,10 @@ pub struct Listener<A: 'static, D: 'static> {
 /// A flag of a [`Listener`]: while it is not there, its place answers that it is unavailable.
 pub const REQUIRED: u32 = 1;
 
+/// The flags of a Decision that its reader must know: an unknown one of these makes the whole
+/// Decision unreadable, so that a restriction is never overlooked. The lower half may be ignored.
+pub const CRITICAL_FLAGS: u32 = 0xFFFF_0000;
+
 /// Stands for a Decision on the seams that have none.
 #[repr(C)]
 #[derive(StableAbi, Debug)]
