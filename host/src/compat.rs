@@ -34,7 +34,8 @@ fn check_against(host: &Version, extensions: &[&str], manifest: &Manifest) -> Re
             format!("the plugin is built for {}, and this host for {TARGET}", manifest.target);
         return Err(Refusal::new(Code::Target, message));
     }
-    if manifest.panic != "unwind" {
+    // Rust's own strategy where a panic can be caught; none where there are no panics, as in C.
+    if !["unwind", "none"].contains(&manifest.panic.as_str()) {
         let message = format!(
             "the plugin is built with the panic strategy `{}`, so a panic in it would end the host",
             manifest.panic
@@ -281,5 +282,6 @@ mod tests {
             "E-PANIC: the plugin is built with the panic strategy `abort`, so a panic in it would \
              end the host",
         );
+        check_on("1.0.0", |it| it.panic = "none".into(), "");
     }
 }

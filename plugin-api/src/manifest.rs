@@ -29,7 +29,7 @@ pub struct Manifest {
     /// The JSON Schema of its configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_schema: Option<Value>,
-    /// What happens to a panic: `unwind` or `abort`.
+    /// What happens to a panic: `unwind` or `abort`, or `none` in a language without panics.
     pub panic: String,
     /// The compiler that built it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
