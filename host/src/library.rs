@@ -10,6 +10,7 @@
 pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod facts;
+mod fields;
 pub(crate) mod frame;
 mod host_table;
 mod hosted;
@@ -44,7 +45,7 @@ const RTLD_NODELETE: i32 = 0x1000;
 /// returns its root table. Runs the library's constructors.
 ///
 /// # Errors
-/// `E-DLOPEN`, `E-ENTRY`, `E-SABI` or `E-LAYOUT`.
+/// `E-DLOPEN`, `E-ENTRY`, `E-SABI`, `E-LAYOUT` or `E-FIELDS`.
 pub(crate) fn open(path: &Path, symbol: &str) -> Result<PluginRootRef, Refusal> {
     // SAFETY: the file is a plugin by its note; what its constructors do is trusted as the
     // plugin is.
@@ -108,11 +109,13 @@ fn is_mapped_from(entry: &'static Entry, path: &Path) -> bool {
     name.to_bytes() == path.as_os_str().as_bytes()
 }
 
-/// The root table behind a good entry, once both sides agree about its layout.
+/// The root table behind a good entry, once both sides agree about its layout, or all fields are
+/// there where the plugin brings no layouts.
 fn root(entry: &'static Entry) -> Result<PluginRootRef, Refusal> {
     if entry.layout.is_null() {
-        let message = "it carries no layouts, and this host loads plugins written in Rust only";
-        return Err(Refusal::new(Code::Entry, message));
+        // SAFETY: a plugin that is not Rust; by the entry's contract its root is in a static of the
+        // library, behind a header.
+        return unsafe { fields::root(entry.root) };
     }
     // SAFETY: not null, so by the entry's contract a header in a static of the library.
     let header = unsafe { header(entry.layout) };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::{fmt, ptr};
+use std::{fmt, mem, ptr};
 
 use lockgate_plugin_api::Purpose;
 use lockgate_plugin_api::abi::Prefixed;
@@ -12,6 +12,7 @@ use lockgate_plugin_api::abi::value::{Buf, Instance as Opaque, Slice, Status, St
 use tokio::runtime::Handle;
 
 use super::body::BoundTool;
+use super::fields;
 use super::host_table;
 use super::tasks::Tasks;
 use crate::refusal::{Code, Refusal};
@@ -109,13 +110,18 @@ impl Instance {
     /// The tools it lists.
     ///
     /// # Errors
-    /// `E-START`, with what the plugin says, or that a tool's texts are not what they must be.
+    /// `E-START`, with what the plugin says, or that a tool's texts are not what they must be;
+    /// `E-FIELDS` where an entry lacks something.
     pub(crate) fn tools(self: &Arc<Self>) -> Result<Vec<BoundTool>, Refusal> {
-        unsafe extern "C" fn add(state: *const (), tool: ToolEntryRef) {
+        type Add<T> = unsafe extern "C" fn(state: *const (), tool: T);
+        unsafe extern "C" fn add(state: *const (), tool: *const ()) {
             // SAFETY: the list below, lent to nobody else during the call.
-            unsafe { &mut *state.cast_mut().cast::<Vec<ToolEntryRef>>() }.push(tool);
+            unsafe { &mut *state.cast_mut().cast::<Vec<*const ()>>() }.push(tool);
         }
-        let mut entries: Vec<ToolEntryRef> = Vec::new();
+        // SAFETY: the same function for a caller with a reference, which is passed as a pointer;
+        // it takes a null too, which is no reference.
+        let add = unsafe { mem::transmute::<Add<*const ()>, Add<ToolEntryRef>>(add) };
+        let mut entries: Vec<*const ()> = Vec::new();
         let sink = Prefixed::new(ToolSink { state: (&raw mut entries).cast(), add });
         let mut fault = Buf::EMPTY;
         // SAFETY: `sink` outlives the call below, the only user.
@@ -123,7 +129,11 @@ impl Instance {
         // SAFETY: the root's function, on a live instance.
         let status = unsafe { self.root.tools()(self.opaque, lent, &raw mut fault) };
         // Every entry is taken over before anything can fail, so that each is released.
-        let tools: Vec<_> = entries.into_iter().map(|it| BoundTool::new(it, self)).collect();
+        let bind = |(index, entry)| {
+            // SAFETY: the plugin offers a table that lives until its `release`, or a null.
+            BoundTool::new(unsafe { fields::tool(entry, index) }?, self)
+        };
+        let tools: Vec<_> = entries.into_iter().enumerate().map(bind).collect();
         if status != Status::READY {
             return Err(Refusal::new(Code::Start, said("tools", status, &fault)));
         }

@@ -140,6 +140,12 @@ fn a_verdict_that_this_host_does_not_know_is_never_a_yes() {
 #[test]
 fn a_plugin_of_this_api_is_live_on_a_host_of_a_newer_one() {
     let host_too = [
+        // What has been added may be missing, from plugins without layouts too.
+        (
+            "host/src/library/fields.rs",
+            "let $of { $($field: _),+ } = it;",
+            "let $of { $($field: _),+, .. } = it;",
+        ),
         ("host/src/library/call.rs", "            signal,\n", "            signal, origin: 7,\n"),
         (
             "host/src/library/host_table.rs",
