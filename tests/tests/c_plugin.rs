@@ -3,6 +3,7 @@
 //! Where there is no C compiler, that is said and nothing is tested.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 use std::process::Command;
@@ -15,17 +16,22 @@ use tempfile::TempDir;
 /// A directory with the guard, built with the rule `broken` broken; `None` without a compiler.
 #[track_caller]
 fn guard(broken: Option<&str>) -> Option<TempDir> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-guard/guard.c");
+    // What a broken rule leaves out is there all the same.
+    let unused = ["-Wno-unused-function", "-Wno-unused-const-variable"].map(str::to_owned);
+    let options = broken.map(|it| [vec![format!("-D{it}")], unused.to_vec()].concat());
+    build(&source, &options.unwrap_or_default())
+}
+
+/// A directory with the plugin that the C file `source` is; `None` without a compiler.
+#[track_caller]
+fn build(source: &Path, options: &[String]) -> Option<TempDir> {
     let dir = TempDir::new().unwrap();
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin-api/include");
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
-    cc.args(["-shared", "-fPIC", "-fvisibility=hidden", "-I"]);
-    cc.arg(here.join("../plugin-api/include")).arg(here.join("c-guard/guard.c"));
-    cc.arg("-o").arg(dir.path().join("c_guard.so"));
-    if let Some(rule) = broken {
-        // What a broken rule leaves out is there all the same.
-        cc.args([&format!("-D{rule}"), "-Wno-unused-function", "-Wno-unused-const-variable"]);
-    }
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]).args(options);
+    cc.args(["-shared", "-fPIC", "-fvisibility=hidden", "-I", include]);
+    cc.arg(source).arg("-o").arg(dir.path().join("plugin.so"));
     let output = match cc.output() {
         Ok(output) => output,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -104,6 +110,24 @@ fn a_plugin_in_c_denies_observes_and_offers_tools() {
             ("count", json!({}), shown("2")),
         ],
     );
+}
+
+#[test]
+fn the_plugin_in_the_documentation_works() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/abi.md");
+    let page = fs::read_to_string(page).unwrap();
+    let source = page.split_once("```c\n").unwrap().1.split_once("```").unwrap().0;
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("no_rm.c");
+    fs::write(&file, source).unwrap();
+    let Some(dir) = build(&file, &[]) else { return };
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let host = host(&dir, json!({}));
+        assert_eq!(told(&host), "live with ");
+        let outcome = host.execute(request("rm", &json!({}))).await;
+        let text = "Error: agents do not delete files";
+        assert_eq!(seen(&outcome), json!({"isError": true, "text": text, "code": "DENIED"}));
+    });
 }
 
 #[test]
