@@ -15,7 +15,7 @@ typedef struct guard {
     const lockgate_host_table *host;
     uint64_t number;
     _Atomic uint32_t seen;
-    lockgate_tool_entry count; /* a tool whose state is the instance */
+    lockgate_tool_entry tools[2]; /* their state is the instance */
 } guard;
 
 static guard *own(const lockgate_instance *instance) { return (guard *)instance; }
@@ -117,8 +117,10 @@ static lockgate_status review(const lockgate_instance *instance,
 static lockgate_status observe(const lockgate_instance *instance,
                                const lockgate_tool_result_args *args, lockgate_noted *out,
                                lockgate_noted_future *future, lockgate_buf *fault) {
-    (void)args, (void)future, (void)fault;
-    atomic_fetch_add(&own(instance)->seen, 1);
+    (void)future, (void)fault;
+    guard *it = own(instance);
+    atomic_fetch_add(&it->seen, 1);
+    it->host->log(it->number, 4, (lockgate_str)LOCKGATE_STR("c_guard"), args->call->name);
     out->noted = 1;
     return LOCKGATE_READY;
 }
@@ -155,11 +157,48 @@ static const lockgate_tool_result_listener *const OBSERVERS[] = {&OBSERVE_LISTEN
 
 /* ---- Tools ---- */
 
+/* What comes once the host has slept: a future around another one. */
+typedef struct later {
+    lockgate_noted_future slept;
+    lockgate_buf value;
+} later;
+
+static lockgate_status later_poll(void *state, const lockgate_task_waker *waker,
+                                  lockgate_tool_outcome *out, lockgate_buf *fault) {
+    later *it = state;
+    lockgate_noted noted = {0};
+    lockgate_status status = it->slept.poll(it->slept.state, waker, &noted, fault);
+    if (status != LOCKGATE_READY) return status;
+    out->verdict = LOCKGATE_TOOL_OUTCOME_SUCCESS;
+    out->value = it->value;
+    it->value = (lockgate_buf){0};
+    return LOCKGATE_READY;
+}
+
+static void later_drop(void *state) {
+    later *it = state;
+    it->slept.drop(it->slept.state);
+    if (it->value.free != NULL) it->value.free(it->value.ptr, it->value.len, it->value.owner);
+    free(it);
+}
+
 static lockgate_status echo(const void *state, const lockgate_run_table *run,
                             lockgate_tool_outcome *out, lockgate_tool_outcome_future *future,
                             lockgate_buf *fault) {
-    (void)state, (void)future;
     if (is(run->call->arguments, "\"fault\"")) return fault_of(fault, "the echo is out of order");
+    if (is(run->call->arguments, "\"later\"")) {
+        const guard *it = state;
+        later *made = calloc(1, sizeof *made);
+        if (made == NULL) return fault_of(fault, "out of memory");
+        lockgate_status status = it->host->sleep(it->number, 1, &made->slept, fault);
+        if (status != LOCKGATE_PENDING) {
+            free(made);
+            return status;
+        }
+        made->value = copy_of(run->call->arguments);
+        *future = (lockgate_tool_outcome_future){made, later_poll, later_drop};
+        return LOCKGATE_PENDING;
+    }
     out->verdict = LOCKGATE_TOOL_OUTCOME_SUCCESS;
     out->value = copy_of(run->call->arguments);
     return LOCKGATE_READY;
@@ -244,12 +283,14 @@ static lockgate_status tools(const lockgate_instance *instance, const lockgate_t
                              lockgate_buf *fault) {
     (void)fault;
     guard *it = own(instance);
-    it->count = ECHO;
-    it->count.state = it;
-    it->count.name = (lockgate_str)LOCKGATE_STR("count");
-    it->count.execute = count;
-    sink->add(sink->state, &ECHO);
-    sink->add(sink->state, &it->count);
+    for (int at = 0; at < 2; at++) {
+        it->tools[at] = ECHO;
+        it->tools[at].state = it;
+    }
+    it->tools[1].name = (lockgate_str)LOCKGATE_STR("count");
+    it->tools[1].execute = count;
+    sink->add(sink->state, &it->tools[0]);
+    sink->add(sink->state, &it->tools[1]);
 #if defined(NULL_TOOL)
     sink->add(sink->state, NULL);
 #endif

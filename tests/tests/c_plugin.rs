@@ -107,7 +107,8 @@ fn a_plugin_in_c_denies_observes_and_offers_tools() {
                 json!({}),
                 json!({"isError": true, "text": "Error: C plugins delete nothing", "code": "DENIED"}),
             ),
-            ("count", json!({}), shown("2")),
+            ("echo", json!("later"), shown("later")),
+            ("count", json!({}), shown("3")),
         ],
     );
 }
