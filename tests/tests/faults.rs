@@ -85,7 +85,7 @@ fn an_observer_that_hangs_changes_nothing() {
 #[test]
 fn a_body_may_stay_inside_as_long_as_its_budget_says() {
     let orders = json!({"tools": true, "budget_ms": 100});
-    let (outcome, _) = hung(orders, &json!({"hang": "go"}));
+    let (outcome, answers) = hung(orders, &json!({"hang": "go"}));
     assert_eq!(
         outcome,
         json!({
@@ -94,6 +94,14 @@ fn a_body_may_stay_inside_as_long_as_its_budget_says() {
             "code": "TOOL_TIMEOUT",
         })
     );
+    // Its late return lets nothing begin: nobody reviews what it would have come to.
+    let expected = [
+        "pre-execute puppet gate next",
+        "pre-execute puppet late_gate next",
+        "guard puppet guard next",
+        "body puppet echo timeout",
+    ];
+    assert_eq!(answers, expected);
 }
 
 #[test]
