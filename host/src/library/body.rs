@@ -8,7 +8,7 @@ use std::time::Duration;
 use std::{fmt, hint, ptr};
 
 use lockgate_plugin_api::abi::Prefixed;
-use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard};
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
 use lockgate_plugin_api::abi::tool::{
     HAS_LAST_WORD, Json, NestedCallRef, RunTable, RunTableRef, ToolEntryRef,
 };
@@ -235,14 +235,8 @@ unsafe extern "C" fn defer_context(state: *const (), message: Str, fault: *mut B
         state.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(message);
         Ok(())
     });
-    match taken.flatten() {
-        Ok(()) => Status::READY,
-        Err(message) => {
-            // SAFETY: the caller gives an empty place to write to.
-            unsafe { fault.write(Buf::from(message)) };
-            Status::FAULT
-        }
-    }
+    // SAFETY: the caller gives an empty place to write to.
+    unsafe { write_done(taken.flatten(), fault) }
 }
 
 unsafe extern "C" fn call_tool(
@@ -269,18 +263,8 @@ unsafe extern "C" fn call_tool(
             Reply::Ready(ToolOutcome::lend(&outcome, 0))
         })))
     });
-    match made.flatten() {
-        Ok(made) => {
-            // SAFETY: the caller gives an empty place to write to.
-            unsafe { future.write(made) };
-            Status::PENDING
-        }
-        Err(message) => {
-            // SAFETY: as above.
-            unsafe { fault.write(Buf::from(message)) };
-            Status::FAULT
-        }
-    }
+    // SAFETY: the caller gives empty places to write to.
+    unsafe { write_future(made.flatten(), future, fault) }
 }
 
 unsafe extern "C" fn conclude_turn(state: *const ()) {

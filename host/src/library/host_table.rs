@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::blocking::Closure;
-use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard};
-use lockgate_plugin_api::abi::host::{HostTable, HostTableRef};
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
+use lockgate_plugin_api::abi::host::{HostTable, HostTableRef, RETIRED};
 use lockgate_plugin_api::abi::listener::Noted;
 use lockgate_plugin_api::abi::process::{CUT, MERGED, ProcessExit, ProcessSpecRef, TIMED_OUT};
 use lockgate_plugin_api::abi::value::{Buf, Status, Str};
@@ -127,7 +127,7 @@ unsafe extern "C" fn fired(
         })
     });
     // SAFETY: the caller gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 unsafe extern "C" fn sleep(
@@ -146,7 +146,7 @@ unsafe extern "C" fn sleep(
         })
     });
     // SAFETY: the caller gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 unsafe extern "C" fn send(
@@ -179,7 +179,7 @@ unsafe extern "C" fn send(
         Ok(std::future::ready(sent))
     });
     // SAFETY: the caller gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 unsafe extern "C" fn spawn(
@@ -249,7 +249,7 @@ unsafe extern "C" fn process(
         })
     });
     // SAFETY: the caller gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 /// What `spec` asks for.
@@ -308,18 +308,6 @@ fn at_once(instance: u64, f: impl FnOnce(&Caller) -> bool) -> Result<(), String>
     if done { Ok(()) } else { Err(RETIRED.into()) }
 }
 
-/// # Safety
-/// `fault` is an empty place to write to.
-unsafe fn write_done(done: Result<(), String>, fault: *mut Buf) -> Status {
-    let Err(message) = done else { return Status::READY };
-    // SAFETY: the caller vouches for `fault`.
-    unsafe { fault.write(Buf::from(message)) };
-    Status::FAULT
-}
-
-/// What a caller is told whose instance has ended.
-const RETIRED: &str = "RETIRED: the plugin's instance has ended";
-
 /// The future that `make` answers with, for an instance that has not been retired. Whoever waits
 /// for it waits for the host.
 fn answer<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
@@ -338,25 +326,4 @@ fn answer_uncounted<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
         return Err(RETIRED.into());
     };
     guard(|| make(&caller.runtime)).flatten().map(SeamFuture::new)
-}
-
-/// # Safety
-/// `future` and `fault` are empty places to write to.
-unsafe fn write<D: Out>(
-    answer: Result<SeamFuture<D>, String>,
-    future: *mut SeamFuture<D>,
-    fault: *mut Buf,
-) -> Status {
-    match answer {
-        Ok(answer) => {
-            // SAFETY: the caller vouches for `future`.
-            unsafe { future.write(answer) };
-            Status::PENDING
-        }
-        Err(message) => {
-            // SAFETY: the caller vouches for `fault`.
-            unsafe { fault.write(Buf::from(message)) };
-            Status::FAULT
-        }
-    }
 }

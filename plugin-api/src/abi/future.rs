@@ -69,6 +69,40 @@ impl<D: Out> Reply<D> {
     }
 }
 
+/// Writes the future of an answer, or why there is none, where the caller looks for it.
+///
+/// # Safety
+/// `future` and `fault` are valid for writing and hold empty values.
+pub unsafe fn write_future<D: Out>(
+    answer: Result<SeamFuture<D>, String>,
+    future: *mut SeamFuture<D>,
+    fault: *mut Buf,
+) -> Status {
+    match answer {
+        Ok(answer) => {
+            // SAFETY: the caller vouches for `future`; what it holds is empty.
+            unsafe { future.write(answer) };
+            Status::PENDING
+        }
+        Err(message) => {
+            // SAFETY: the caller vouches for `fault`; what it holds is empty.
+            unsafe { fault.write(Buf::from(message)) };
+            Status::FAULT
+        }
+    }
+}
+
+/// As [`write_future`], of what is done at once.
+///
+/// # Safety
+/// `fault` is valid for writing and holds an empty value.
+pub unsafe fn write_done(done: Result<(), String>, fault: *mut Buf) -> Status {
+    let Err(message) = done else { return Status::READY };
+    // SAFETY: the caller vouches for `fault`; what it holds is empty.
+    unsafe { fault.write(Buf::from(message)) };
+    Status::FAULT
+}
+
 /// A waker as it crosses. Lent for one `poll`; `clone` makes one that may be kept.
 #[repr(C)]
 #[derive(StableAbi, Clone, Copy)]

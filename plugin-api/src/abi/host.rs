@@ -80,6 +80,9 @@ pub struct HostTable {
     ) -> Status,
 }
 
+/// What the host's functions say to an instance that has ended.
+pub const RETIRED: &str = "RETIRED: the plugin's instance has ended";
+
 /// The host, as a plugin reaches it. May be kept and used on any thread, until the instance it
 /// was given to is dropped; then it answers with errors.
 #[derive(Clone, Copy)]

@@ -7,15 +7,13 @@ use std::time::Duration;
 use crate::abi::Prefixed;
 use crate::abi::agent::NEXT_TURN;
 use crate::abi::blocking::Closure;
-use crate::abi::future::{Out, Reply, SeamFuture, guard};
-use crate::abi::host::{HostTable, HostTableRef};
+use crate::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
+use crate::abi::host::{HostTable, HostTableRef, RETIRED};
 use crate::abi::listener::Noted;
 use crate::abi::process::{MERGED, ProcessExit, ProcessSpecRef};
 use crate::abi::value::{Buf, Slice, Status, Str};
 use crate::testing::stage::{self, Stage};
 use crate::testing::{Line, Process, Sent, Target};
-
-const RETIRED: &str = "the instance has been retired";
 
 /// The table of every bench.
 pub(super) fn table() -> HostTableRef {
@@ -83,7 +81,7 @@ unsafe extern "C" fn fired(
         Reply::Ready(Noted::DONE)
     });
     // SAFETY: the plugin gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 unsafe extern "C" fn sleep(
@@ -100,7 +98,7 @@ unsafe extern "C" fn sleep(
         }
     });
     // SAFETY: the plugin gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 unsafe extern "C" fn send(
@@ -128,7 +126,7 @@ unsafe extern "C" fn send(
         }
     });
     // SAFETY: the plugin gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 unsafe extern "C" fn spawn(
@@ -177,7 +175,7 @@ unsafe extern "C" fn process(
         run(&process).exit.map_or_else(Reply::Fault, Reply::Ready)
     });
     // SAFETY: the plugin gives empty places to write to.
-    unsafe { write(answer, future, fault) }
+    unsafe { write_future(answer, future, fault) }
 }
 
 /// What the plugin wants to run.
@@ -218,38 +216,4 @@ fn answer<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
 ) -> Result<SeamFuture<D>, String> {
     let stage = stage::find(instance).ok_or(RETIRED)?;
     guard(|| SeamFuture::new(make(stage)))
-}
-
-/// # Safety
-/// Both are empty places to write to.
-unsafe fn write<D: Out>(
-    answer: Result<SeamFuture<D>, String>,
-    future: *mut SeamFuture<D>,
-    fault: *mut Buf,
-) -> Status {
-    match answer {
-        Ok(answer) => {
-            // SAFETY: the caller vouches for the place.
-            unsafe { future.write(answer) };
-            Status::PENDING
-        }
-        Err(message) => {
-            // SAFETY: as above.
-            unsafe { fault.write(Buf::from(message)) };
-            Status::FAULT
-        }
-    }
-}
-
-/// # Safety
-/// `fault` is an empty place to write to.
-unsafe fn write_done(done: Result<(), String>, fault: *mut Buf) -> Status {
-    match done {
-        Ok(()) => Status::READY,
-        Err(message) => {
-            // SAFETY: the caller vouches for the place.
-            unsafe { fault.write(Buf::from(message)) };
-            Status::FAULT
-        }
-    }
 }

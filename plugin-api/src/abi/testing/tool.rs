@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::lend::LentCall;
 use crate::abi::Prefixed;
 use crate::abi::call::CallTableRef;
-use crate::abi::future::{Out, Reply, SeamFuture, guard};
+use crate::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
 use crate::abi::tool::{HAS_LAST_WORD, Json, NestedCallRef, RunTable, RunTableRef, ToolEntryRef};
 use crate::abi::value::{Buf, Status, Str};
 use crate::message::Message;
@@ -196,17 +196,11 @@ unsafe extern "C" fn defer_context(state: *const (), message: Str, fault: *mut B
         Ok(message) => serde_json::from_str(&message).map_err(|it| it.to_string()),
         Err(error) => Err(error.to_string()),
     });
-    match read.flatten() {
-        Ok(message) => {
-            running.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(message);
-            Status::READY
-        }
-        Err(message) => {
-            // SAFETY: the body gives an empty place to write to.
-            unsafe { fault.write(Buf::from(message)) };
-            Status::FAULT
-        }
-    }
+    let kept = read.flatten().map(|message| {
+        running.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    });
+    // SAFETY: the body gives an empty place to write to.
+    unsafe { write_done(kept, fault) }
 }
 
 unsafe extern "C" fn call_tool(
@@ -229,21 +223,10 @@ unsafe extern "C" fn call_tool(
         // What is said to the model about the inner call is said with the outer one.
         let said = outcome.extras().map(|it| it.contexts).unwrap_or_default();
         running.contexts.lock().unwrap_or_else(PoisonError::into_inner).extend(said);
-        Ok(outcome)
+        Ok(SeamFuture::new(std::future::ready(Reply::Ready(outcome))))
     });
-    match made.flatten() {
-        Ok(outcome) => {
-            let answer = SeamFuture::new(std::future::ready(Reply::Ready(outcome)));
-            // SAFETY: the body gives an empty place to write to.
-            unsafe { future.write(answer) };
-            Status::PENDING
-        }
-        Err(message) => {
-            // SAFETY: as above.
-            unsafe { fault.write(Buf::from(message)) };
-            Status::FAULT
-        }
-    }
+    // SAFETY: the body gives empty places to write to.
+    unsafe { write_future(made.flatten(), future, fault) }
 }
 
 unsafe extern "C" fn conclude_turn(state: *const ()) {
