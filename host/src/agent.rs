@@ -13,19 +13,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use lockgate_plugin_api::{Message, SessionSource};
+use lockgate_plugin_api::{Inbox, Message, SessionSource};
 use tokio::runtime::Handle;
 
-use crate::mailbox::{self, Mailbox};
 use crate::model::Model;
+use crate::reach::{self, ReachError, Reachable};
 use crate::registry::Registry;
 use crate::seam;
-use crate::session::{AbortCause, InboxTarget, LogError, SessionLog};
+use crate::session::{AbortCause, Fact, InboxTarget, LogError, SessionLog};
+use crate::signal::Signal;
 use state::{State, Turn};
 
 /// How long the first request waits for what *session-start* listeners have to say, unless told
 /// otherwise.
 pub const SESSION_START_GRACE: Duration = Duration::from_secs(2);
+
+/// How many events a plugin is given at a time: the agent stands still while they are written out.
+const MOST_EVENTS: usize = 1000;
 
 /// A handle to an agent; clones are the same agent.
 ///
@@ -89,7 +93,7 @@ impl Agent {
         let snapshot = registry.snapshot();
         let source = options.source;
         let core = Arc::new_cyclic(|this: &Weak<Core>| Core {
-            id: mailbox::open(this.clone()),
+            id: reach::open(this.clone()),
             registry,
             model,
             options,
@@ -140,11 +144,18 @@ impl Agent {
     ///
     /// If the log cannot be written. The turn is cancelled even so.
     pub fn cancel(&self, cause: AbortCause) -> Result<(), LogError> {
-        let (cleared, signal) = self.core.state().cancel(cause);
-        if let Some(signal) = signal {
-            signal.fire();
-        }
-        cleared
+        self.core.cancel(cause)
+    }
+
+    /// Cancels the turn if there is one, as [`cancel`](Self::cancel) does; what waits goes on
+    /// waiting until the agent is woken. What the turn has claimed is gone with it.
+    pub fn cancel_keeping_inbox(&self, cause: AbortCause) {
+        self.core.cancel_turn(cause);
+    }
+
+    /// What waits for it.
+    pub fn inbox(&self) -> Inbox {
+        self.core.state().inbox.waiting().clone()
     }
 
     /// What it is doing.
@@ -178,6 +189,24 @@ impl Core {
         }
         Ok(())
     }
+
+    fn cancel(&self, cause: AbortCause) -> Result<(), LogError> {
+        let (cleared, signal) = self.state().cancel(cause);
+        fire(signal);
+        cleared
+    }
+
+    fn cancel_turn(&self, cause: AbortCause) {
+        let signal = self.state().cancel_turn(cause);
+        fire(signal);
+    }
+}
+
+/// Not under the agent's lock: whoever waits for the signal may want to reach the agent.
+fn fire(signal: Option<Signal>) {
+    if let Some(signal) = signal {
+        signal.fire();
+    }
 }
 
 /// Runs turns, from an open one on, until the agent is idle.
@@ -190,14 +219,44 @@ async fn drive(core: Arc<Core>, turn: Turn) {
     }
 }
 
-impl Mailbox for Core {
-    fn post(&self, target: InboxTarget, wake: bool, message: Message) -> Result<(), LogError> {
-        self.send(target, wake, message)
+impl Reachable for Core {
+    fn post(&self, target: InboxTarget, wake: bool, message: Message) -> Result<(), ReachError> {
+        Ok(self.send(target, wake, message)?)
+    }
+
+    fn cancel(&self, cause: AbortCause, keeps_inbox: bool) -> Result<(), ReachError> {
+        if keeps_inbox {
+            self.cancel_turn(cause);
+            return Ok(());
+        }
+        Ok(Core::cancel(self, cause)?)
+    }
+
+    fn inbox(&self) -> Inbox {
+        self.state().inbox.waiting().clone()
+    }
+
+    fn events(&self, from: u64, most: u64) -> String {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(MOST_EVENTS);
+        let state = self.state();
+        let events = state.log.events().get(from..).unwrap_or_default();
+        let events = &events[..most.min(events.len())];
+        serde_json::to_string(events).expect("events always serialise")
+    }
+
+    fn append(&self, fact: Fact) -> Result<(), ReachError> {
+        let mut state = self.state();
+        if fact.belongs_to_a_turn() && !state.is_running() {
+            return Err(ReachError::NoTurn);
+        }
+        state.append(fact)?;
+        Ok(())
     }
 }
 
 impl Drop for Core {
     fn drop(&mut self) {
-        mailbox::close(self.id);
+        reach::close(self.id);
     }
 }

@@ -5,6 +5,7 @@ use lockgate_plugin_api::abi::entry::{API_VERSION, SYMBOL_PREFIX, TARGET};
 use semver::Version;
 
 use crate::refusal::{Code, Refusal};
+use crate::session::Fact;
 
 /// The extensions that a plugin may need of this host.
 const EXTENSIONS: &[&str] = &[];
@@ -29,6 +30,7 @@ fn check_against(host: &Version, extensions: &[&str], manifest: &Manifest) -> Re
     let api = version("api", &manifest.api)?;
     let min_host = version("min_host", &manifest.min_host)?;
     symbol(&manifest.symbol)?;
+    events(&manifest.events)?;
     if manifest.target != TARGET {
         let message =
             format!("the plugin is built for {}, and this host for {TARGET}", manifest.target);
@@ -78,6 +80,16 @@ fn symbol(symbol: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Code::Manifest, message))
 }
 
+/// What the host alone writes is no plugin's to declare.
+fn events(kinds: &[String]) -> Result<(), Refusal> {
+    let Some(kind) = kinds.iter().find(|it| !Fact::is_open_to_plugins(it)) else { return Ok(()) };
+    let message = format!(
+        "the manifest's `events` name {kind:?}, which is no type that a plugin may append: it must \
+         be two words with a slash, and not one of the host's own"
+    );
+    Err(Refusal::new(Code::Manifest, message))
+}
+
 /// Within a line the API only grows: a major version, or a minor one before the first major.
 fn line(host: &Version, plugin: &Version) -> Result<(), Refusal> {
     let line = |of: &Version| (of.major, if of.major == 0 { of.minor } else { 0 });
@@ -111,6 +123,9 @@ mod tests {
             symbol: format!("{SYMBOL_PREFIX}guard"),
             listeners: Vec::new(),
             tools: false,
+            events: Vec::new(),
+            entry_deadline_ms: None,
+            answer_deadline_ms: None,
             config_schema: None,
             panic: "unwind".into(),
             rustc: None,

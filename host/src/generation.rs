@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_plugin_api::abi::seam;
-use lockgate_plugin_api::{ListenerExport, Purpose, error_chain};
+use lockgate_plugin_api::{ListenerExport, Manifest, Purpose, error_chain};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -20,8 +20,11 @@ use crate::refusal::{Code, Refusal};
 /// A loaded artifact with its live instance.
 #[derive(Debug)]
 pub(crate) struct Generation {
+    pub(crate) manifest: Manifest,
     pub(crate) instance: Arc<Instance>,
     pub(crate) tools: Vec<Arc<BoundTool>>,
+    /// Which listing of the tools this is; a later one has a higher number.
+    pub(crate) listing: u64,
 }
 
 /// What a load needs besides the artifact.
@@ -43,12 +46,25 @@ pub(crate) fn load(
 ) -> Result<Generation, Refusal> {
     let instance = create(artifact, number, config, Purpose::Live, loader)?;
     instance.start()?;
+    let manifest = artifact.manifest.clone();
+    let tools = list_tools(&instance, &manifest)?;
+    Ok(Generation { manifest, instance, tools, listing: 0 })
+}
+
+/// The tools that an instance lists now.
+///
+/// # Errors
+/// When it cannot, or lists some and its manifest says that it has none.
+pub(crate) fn list_tools(
+    instance: &Arc<Instance>,
+    manifest: &Manifest,
+) -> Result<Vec<Arc<BoundTool>>, Refusal> {
     let tools: Vec<_> = instance.tools()?.into_iter().map(Arc::new).collect();
-    if !tools.is_empty() && !artifact.manifest.tools {
+    if !tools.is_empty() && !manifest.tools {
         let message = "it lists tools, and its note says that it has none";
         return Err(Refusal::new(Code::Manifest, message));
     }
-    Ok(Generation { instance, tools })
+    Ok(tools)
 }
 
 /// As [`load`], up to an instance that has touched nothing outside.
@@ -70,9 +86,8 @@ pub(crate) fn create(
     probe::probe(loader.probe, &copy, config)?;
     let root = library::open(&copy, &manifest.symbol)?;
     instance::check_name(root, &manifest.name, &manifest.version)?;
-    let plugin = manifest.name.as_str().into();
     let config = config.to_string();
-    let instance = Instance::create(root, plugin, &config, purpose, loader.runtime.clone())?;
+    let instance = Instance::create(root, manifest, &config, purpose, loader.runtime.clone())?;
     let instance = Arc::new(instance);
     let mut promised = manifest.listeners.clone();
     promised.sort_by_key(|it| it.seam);

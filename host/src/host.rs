@@ -19,6 +19,7 @@ use crate::probe::Probe;
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Lost, PlaceReport, Registry};
 use crate::session::SessionLog;
+use crate::settings::Required;
 use crate::tools::{self, CallRequest};
 use crate::watchdog;
 
@@ -118,7 +119,8 @@ impl Host {
         }
         check_required(options, &plugins)?;
         let lost = lost(&plugins);
-        let registry = Registry::new(&live, &lost, options, &runtime).map_err(StartError::Order)?;
+        let registry =
+            Registry::new(live, lost, options.clone(), runtime).map_err(StartError::Order)?;
         plugins.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self { registry, plugins, _copies: copies })
     }
@@ -311,7 +313,7 @@ fn check_required(options: &HostOptions, reports: &[PluginReport]) -> Result<(),
         if known.contains(name.as_str()) {
             continue;
         }
-        if settings.enabled && settings.required == Some(true) {
+        if settings.enabled && settings.required == Required::All(true) {
             return Err(StartError::Missing { name: name.clone() });
         }
         tracing::warn!(plugin = name, "the configuration names a plugin that has no file");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::dispatch::Dispatch;
 use crate::probe::Probe;
+use crate::progress::ProgressSink;
 use crate::settings::{Deadlines, PluginSettings};
 use crate::trail::TrailSink;
 
@@ -25,4 +26,6 @@ pub struct HostOptions {
     pub deadlines: Deadlines,
     /// Who is told every answer of every listener. Costs time for each, so none by default.
     pub trail: Option<TrailSink>,
+    /// Who is told how far the bodies of tools are.
+    pub progress: Option<ProgressSink>,
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{Arc, Weak};
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use lockgate_plugin_api::abi::seam::{self, Seam};
@@ -11,11 +14,13 @@ use serde::Serialize;
 use tokio::runtime::Handle;
 
 use crate::dispatch::Dispatcher;
-use crate::generation::Generation;
+use crate::generation::{self, Generation};
 use crate::library::body::BoundTool;
 use crate::library::facts::Lend;
+use crate::library::instance::Instance;
 use crate::library::listener::{Bound, Held, Place};
 use crate::options::HostOptions;
+use crate::progress::ProgressSink;
 use crate::refusal::{Code, Refusal};
 use crate::settings::Deadlines;
 use crate::trail::TrailSink;
@@ -46,6 +51,8 @@ pub(crate) struct Snapshot {
     pub(crate) dispatcher: Dispatcher,
     /// Who is told every answer.
     pub(crate) trail: Option<TrailSink>,
+    /// Who is told how far bodies are.
+    pub(crate) progress: Option<ProgressSink>,
     /// Where the calls that bodies make find what is live.
     pub(crate) registry: Weak<Registry>,
 }
@@ -61,9 +68,18 @@ pub(crate) struct Offer {
 }
 
 /// The live plugins.
-#[derive(Default)]
 pub(crate) struct Registry {
     snapshot: ArcSwap<Snapshot>,
+    parts: Mutex<Parts>,
+    this: Weak<Self>,
+}
+
+/// What snapshots are made of.
+struct Parts {
+    live: Vec<Generation>,
+    lost: Vec<Lost>,
+    options: HostOptions,
+    runtime: Handle,
 }
 
 impl Registry {
@@ -72,12 +88,86 @@ impl Registry {
     /// # Errors
     /// When a plugin's listeners or tools cannot be read.
     pub(crate) fn new(
-        live: &[Generation],
-        lost: &[Lost],
-        options: &HostOptions,
-        runtime: &Handle,
+        live: Vec<Generation>,
+        lost: Vec<Lost>,
+        options: HostOptions,
+        runtime: Handle,
     ) -> Result<Arc<Self>, Refusal> {
-        let mut snapshot = Snapshot { trail: options.trail.clone(), ..Snapshot::default() };
+        let parts = Parts { live, lost, options, runtime };
+        let mut snapshot = parts.snapshot()?;
+        let registry = Arc::new_cyclic(|this: &Weak<Self>| {
+            snapshot.registry = this.clone();
+            let (snapshot, parts) = (ArcSwap::from_pointee(snapshot), Mutex::new(parts));
+            Self { snapshot, parts, this: this.clone() }
+        });
+        registry.parts().live.iter().for_each(|it| registry.hear_of_tools(it));
+        Ok(registry)
+    }
+
+    /// What a call that begins now sees.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Parts> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the tools of `generation` listed again whenever its plugin says that they changed.
+    fn hear_of_tools(&self, generation: &Generation) {
+        static LISTINGS: AtomicU64 = AtomicU64::new(1);
+        let (registry, instance) = (self.this.clone(), Arc::downgrade(&generation.instance));
+        generation.instance.on_tools_changed(move || {
+            let (Some(registry), instance) = (registry.upgrade(), instance.clone()) else { return };
+            // Taken first: whatever changes from now on is told of again.
+            let listing = LISTINGS.fetch_add(1, Ordering::Relaxed);
+            let runtime = registry.parts().runtime.clone();
+            // On a thread of its own, since a plugin is asked, and is inside now.
+            runtime.spawn_blocking(move || {
+                if let Some(instance) = instance.upgrade() {
+                    registry.list_again(&instance, listing);
+                }
+            });
+        });
+    }
+
+    /// Takes the tools that `instance` lists now in place of those that it listed before.
+    fn list_again(&self, instance: &Arc<Instance>, listing: u64) {
+        let manifest = {
+            let parts = self.parts();
+            let found = parts.live.iter().find(|it| Arc::ptr_eq(&it.instance, instance));
+            let Some(generation) = found else { return };
+            generation.manifest.clone()
+        };
+        let plugin = &*manifest.name;
+        let swapped = generation::list_tools(instance, &manifest).and_then(|mut tools| {
+            let mut parts = self.parts();
+            let mut live = parts.live.iter_mut();
+            let found = live.find(|it| Arc::ptr_eq(&it.instance, instance));
+            let Some(generation) = found.filter(|it| it.listing < listing) else { return Ok(None) };
+            mem::swap(&mut generation.tools, &mut tools);
+            generation.listing = listing;
+            let mut snapshot = parts.snapshot()?;
+            snapshot.registry = self.this.clone();
+            // Both go when the lock is gone: the last who holds a tool enters its plugin.
+            Ok(Some((tools, self.snapshot.swap(Arc::new(snapshot)))))
+        });
+        match swapped {
+            Ok(Some(_)) => tracing::info!(plugin, "the plugin has other tools"),
+            Ok(None) => {}
+            Err(refusal) => {
+                tracing::error!(plugin, "the plugin keeps the tools that it had: {refusal}");
+            }
+        }
+    }
+}
+
+impl Parts {
+    /// What calls see from now on.
+    fn snapshot(&self) -> Result<Snapshot, Refusal> {
+        let Self { live, lost, options, runtime } = self;
+        let (trail, progress) = (options.trail.clone(), options.progress.clone());
+        let mut snapshot = Snapshot { trail, progress, ..Snapshot::default() };
         let mut chain = Chain { live, lost, options, watched: Vec::new() };
         snapshot.session_start = chain.places()?;
         snapshot.prompt_submit = chain.places()?;
@@ -102,15 +192,7 @@ impl Registry {
             }
         }
         snapshot.dispatcher = Dispatcher::new(options.dispatch, runtime, chain.watched);
-        Ok(Arc::new_cyclic(|registry| {
-            snapshot.registry = registry.clone();
-            Self { snapshot: ArcSwap::from_pointee(snapshot) }
-        }))
-    }
-
-    /// What a call that begins now sees.
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.load_full()
+        Ok(snapshot)
     }
 }
 
@@ -129,6 +211,10 @@ pub struct PlaceReport {
     pub required: bool,
     /// Whether somebody stands there.
     pub live: bool,
+    /// How long one entry may take.
+    pub entry_deadline_ms: u64,
+    /// How much time of its own an answer that comes later may take.
+    pub answer_deadline_ms: u64,
 }
 
 impl Snapshot {
@@ -142,6 +228,8 @@ impl Snapshot {
                 priority: it.priority,
                 required: it.required,
                 live: matches!(it.held, Held::Live(_)),
+                entry_deadline_ms: millis(it.patience.entry),
+                answer_deadline_ms: millis(it.patience.answer),
             })
         }
         of(&self.session_start)
@@ -155,6 +243,10 @@ impl Snapshot {
             .chain(of(&self.tool_result))
             .collect()
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What the chain of a seam is made of.
@@ -185,13 +277,12 @@ impl Chain<'_> {
         // A stable sort: listeners of one plugin keep the order in which it exports them.
         places.sort_by(|a, b| b.priority.cmp(&a.priority).then_with(|| a.plugin.cmp(&b.plugin)));
         for place in &mut places {
-            let deadlines = self.deadlines(&place.plugin);
-            place.patience = deadlines.answer;
+            place.patience = self.deadlines(&place.plugin);
             place.number = self.watch(Watched {
                 plugin: Arc::clone(&place.plugin),
                 listener: Arc::clone(&place.name),
                 seam: S::NAME.as_str(),
-                deadline: Some(deadlines.entry),
+                deadline: Some(place.patience.entry),
             })?;
         }
         Ok(places)
@@ -221,14 +312,28 @@ impl Chain<'_> {
         Ok(number)
     }
 
+    /// What is set for the plugin; else what its manifest asks for, where that is more than what
+    /// everybody has.
     fn deadlines(&self, plugin: &str) -> Deadlines {
-        let own = self.options.plugins.get(plugin).and_then(|it| it.deadlines);
-        own.unwrap_or(self.options.deadlines)
+        let usual = self.options.deadlines;
+        let set = self.options.plugins.get(plugin);
+        let manifest = self.live.iter().map(|it| &it.manifest).find(|it| it.name == plugin);
+        let asked = |ask: fn(&Manifest) -> Option<u64>, usual: Duration| {
+            manifest.and_then(ask).map_or(usual, |it| usual.max(Duration::from_millis(it)))
+        };
+        Deadlines {
+            entry: set
+                .and_then(|it| it.entry_deadline)
+                .unwrap_or_else(|| asked(|it| it.entry_deadline_ms, usual.entry)),
+            answer: set
+                .and_then(|it| it.answer_deadline)
+                .unwrap_or_else(|| asked(|it| it.answer_deadline_ms, usual.answer)),
+        }
     }
 
     fn apply_settings<S: Seam>(&self, place: &mut Place<S>) {
         let Some(settings) = self.options.plugins.get(&*place.plugin) else { return };
-        place.required = settings.required.unwrap_or(place.required);
+        place.required = settings.required.at(S::NAME).unwrap_or(place.required);
         place.priority = settings.priority.get(&S::NAME).copied().unwrap_or(place.priority);
     }
 }
@@ -240,7 +345,7 @@ fn lost_place<S: Seam>(lost: &Lost, export: &ListenerExport) -> Place<S> {
         priority: export.priority,
         required: export.required,
         number: 0,
-        patience: Deadlines::default().answer,
+        patience: Deadlines::default(),
         held: Held::Lost(Arc::clone(&lost.refusal)),
     }
 }

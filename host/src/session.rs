@@ -7,6 +7,7 @@ mod history;
 mod log;
 mod outcome;
 mod packed;
+mod plugins_own;
 mod read;
 
 use std::path::PathBuf;

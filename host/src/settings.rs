@@ -23,27 +23,60 @@ impl Default for Deadlines {
     }
 }
 
+/// Whether the places of a plugin's listeners stay while it is not there. What is not set is left
+/// to its manifest, listener by listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Required {
+    /// `required = true` or `false`: for all of them. One that is required must have a file, too.
+    All(bool),
+    /// `[plugins.NAME.required]`: for those at these seams.
+    At(BTreeMap<SeamName, bool>),
+}
+
+impl Default for Required {
+    fn default() -> Self {
+        Self::At(BTreeMap::new())
+    }
+}
+
+impl Required {
+    /// What is set for the listeners at `seam`.
+    pub(crate) fn at(&self, seam: SeamName) -> Option<bool> {
+        match self {
+            Self::All(required) => Some(*required),
+            Self::At(seams) => seams.get(&seam).copied(),
+        }
+    }
+}
+
 /// What is set for one plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PluginSettings {
     /// `enabled`: whether it is loaded. True unless it is set.
     pub enabled: bool,
-    /// `required`: whether the places of all its listeners stay while it is not there. `None`
-    /// leaves that to its manifest, listener by listener.
-    pub required: Option<bool>,
+    /// `required`: whether the places of its listeners stay while it is not there.
+    pub required: Required,
     /// `[plugins.NAME.priority]`: the priority of its listeners at a seam, instead of the
     /// manifest's.
     pub priority: BTreeMap<SeamName, i32>,
-    /// `entry_deadline_ms` and `answer_deadline_ms`: how long its listeners may take; `None` for
-    /// what holds for all.
-    pub deadlines: Option<Deadlines>,
+    /// `entry_deadline_ms`: how long one entry of its listeners may take; `None` for what its
+    /// manifest asks for, or what holds for all.
+    pub entry_deadline: Option<Duration>,
+    /// `answer_deadline_ms`: as `entry_deadline`, for an answer that comes later.
+    pub answer_deadline: Option<Duration>,
     /// `[plugins.NAME.config]`: what the plugin itself is given, an object.
     pub config: Value,
 }
 
 impl Default for PluginSettings {
     fn default() -> Self {
-        let (priority, config) = (BTreeMap::new(), Value::Object(Map::new()));
-        Self { enabled: true, required: None, priority, deadlines: None, config }
+        Self {
+            enabled: true,
+            required: Required::default(),
+            priority: BTreeMap::new(),
+            entry_deadline: None,
+            answer_deadline: None,
+            config: Value::Object(Map::new()),
+        }
     }
 }

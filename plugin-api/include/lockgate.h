@@ -487,6 +487,14 @@ typedef struct lockgate_process_exit {
 #define LOCKGATE_TIMED_OUT 2
 LOCKGATE_FUTURE_OF(lockgate_process_exit);
 
+/* One JSON text, answered. */
+typedef struct lockgate_json {
+    uint32_t given; /* 1 */
+    uint32_t flags; /* none yet */
+    lockgate_buf text;
+} lockgate_json;
+LOCKGATE_FUTURE_OF(lockgate_json);
+
 /* Something for the host to call, on any thread, once. */
 typedef struct lockgate_closure {
     void (*run)(void *state);
@@ -537,11 +545,35 @@ typedef struct lockgate_host_table {
      * `spec`, kill the group. [any thread, concurrent, must not block] */
     lockgate_status (*process)(uint64_t instance, const lockgate_process_spec *spec,
                                lockgate_process_exit_future *future, lockgate_buf *fault);
+    /* Cancels an agent's turn, if one runs, because of `reason`, and withdraws what waits for the
+     * agent unless LOCKGATE_KEEP_INBOX is set. [any thread, concurrent, must not block] */
+    lockgate_status (*cancel)(uint64_t instance, uint64_t agent, uint32_t flags,
+                              lockgate_str reason, lockgate_noted_future *future,
+                              lockgate_buf *fault);
+    /* What waits for an agent: an object of two lists of messages, `nextTurn` and `nextStep`.
+     * [any thread, concurrent, must not block] */
+    lockgate_status (*inbox)(uint64_t instance, uint64_t agent, lockgate_json_future *future,
+                             lockgate_buf *fault);
+    /* The events of an agent's session from the number `from` on, at most `most`: a list of
+     * objects as the log has them. [any thread, concurrent, must not block] */
+    lockgate_status (*events)(uint64_t instance, uint64_t agent, uint64_t from, uint64_t most,
+                              lockgate_json_future *future, lockgate_buf *fault);
+    /* Appends an event of the type `kind`, which the manifest declares under `events`, with `data`
+     * (JSON) to the log of an agent's session. [any thread, concurrent, must not block] */
+    lockgate_status (*append)(uint64_t instance, uint64_t agent, lockgate_str kind,
+                              lockgate_str data, lockgate_noted_future *future,
+                              lockgate_buf *fault);
+    /* The instance has other tools now: it is asked to list them again, on another thread, and
+     * calls that begin after that find those. [any thread, concurrent, must not block] */
+    lockgate_status (*tools_changed)(uint64_t instance, lockgate_buf *fault);
 } lockgate_host_table;
 
 /* Targets of `send`: a prompt, in a turn of its own; or entering at the next step. */
 #define LOCKGATE_NEXT_TURN 1
 #define LOCKGATE_NEXT_STEP 2
+
+/* A flag of `cancel`: what waits for the agent goes on waiting. */
+#define LOCKGATE_KEEP_INBOX 1
 
 
 /* ---- Tools --------------------------------------------------------------------------------- */
@@ -575,14 +607,10 @@ typedef struct lockgate_run_table {
                                  lockgate_tool_outcome_future *future, lockgate_buf *fault);
     /* The turn is over if this call succeeds. [any thread, concurrent, must not block] */
     void (*conclude_turn)(const void *state);
+    /* Tells whoever watches the call how far the body is: `done` of `total`, 0 and 0 where that
+     * cannot be counted, and a line for a person. [any thread, concurrent, must not block] */
+    void (*progress)(const void *state, uint64_t done, uint64_t total, lockgate_str text);
 } lockgate_run_table;
-
-/* One JSON text, answered. */
-typedef struct lockgate_json {
-    uint32_t given; /* 1 */
-    uint32_t flags; /* none yet */
-    lockgate_buf text;
-} lockgate_json;
 
 /* A tool of a plugin. Everything in it is valid until `release`. */
 typedef struct lockgate_tool_entry {

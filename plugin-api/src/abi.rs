@@ -11,11 +11,14 @@
 #![expect(unsafe_code, reason = "this is the boundary: pointers, lent and owned, stop here")]
 
 pub mod agent;
+pub mod asked;
 pub mod blocking;
 pub mod call;
 pub mod entry;
 pub mod future;
+pub mod handle;
 pub mod host;
+pub mod json;
 pub mod listener;
 pub mod next;
 mod offered;

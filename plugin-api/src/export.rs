@@ -30,7 +30,13 @@ pub mod linked;
 /// listener's place while the plugin is not there: a call that comes to it then fails.
 /// `optional` gives it up. Without either, *prompt-submit*, *pre-step*, *pre-execute*, *guard* and *post-execute*
 /// are required. `tools` says that [`Plugin::tools`](crate::Plugin::tools) lists some. `description`, `vendor`,
-/// `license` and `config_schema` (a JSON text) go into the manifest.
+/// `license` and `config_schema` (a JSON text) go into the manifest, and so do
+///
+/// - `needs: ["…"]`, the extensions that the host must have,
+/// - `events: ["kind/of-event"]`, the types of event that the plugin may
+///   [append](crate::Agent::append) to a session's log,
+/// - `entry_deadline_ms` and `answer_deadline_ms`, for a plugin whose listeners need more time than
+///   the host gives by itself. The configuration has the last word.
 ///
 /// | seam | arguments | answers |
 /// |---|---|---|
@@ -74,6 +80,26 @@ macro_rules! __export {
     (@read $p:ty, [$($w:tt)*] $l:tt $t:tt; config_schema: $v:expr $(, $($rest:tt)*)?) => {
         $crate::__export!(
             @read $p, [$($w)* (",\"config_schema\":", Raw, $v)] $l $t; $($($rest)*)?
+        );
+    };
+    (@read $p:ty, [$($w:tt)*] $l:tt $t:tt; needs: [$($v:expr),* $(,)?] $(, $($rest:tt)*)?) => {
+        $crate::__export!(
+            @read $p, [$($w)* (",\"needs\":", List, &[$(&[Part::Text($v)]),*])] $l $t; $($($rest)*)?
+        );
+    };
+    (@read $p:ty, [$($w:tt)*] $l:tt $t:tt; events: [$($v:expr),* $(,)?] $(, $($rest:tt)*)?) => {
+        $crate::__export!(
+            @read $p, [$($w)* (",\"events\":", List, &[$(&[Part::Text($v)]),*])] $l $t; $($($rest)*)?
+        );
+    };
+    (@read $p:ty, [$($w:tt)*] $l:tt $t:tt; entry_deadline_ms: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__export!(
+            @read $p, [$($w)* (",\"entry_deadline_ms\":", Number, $v)] $l $t; $($($rest)*)?
+        );
+    };
+    (@read $p:ty, [$($w:tt)*] $l:tt $t:tt; answer_deadline_ms: $v:expr $(, $($rest:tt)*)?) => {
+        $crate::__export!(
+            @read $p, [$($w)* (",\"answer_deadline_ms\":", Number, $v)] $l $t; $($($rest)*)?
         );
     };
     (@read $p:ty, $w:tt $l:tt $t:tt; tools $(, $($rest:tt)*)?) => {

@@ -37,11 +37,11 @@ mod plugin;
 pub mod testing;
 mod tool;
 
-pub use abi::agent::{
-    Agent, ProposedStep, SessionSource, SessionStart, StoppingTurn, SubmittedPrompt,
-};
+pub use abi::agent::{ProposedStep, SessionSource, SessionStart, StoppingTurn, SubmittedPrompt};
+pub use abi::asked::HostError;
 pub use abi::call::ToolCall;
-pub use abi::host::{Cancelled, Host, HostError};
+pub use abi::handle::{Agent, Inbox, LoggedEvent};
+pub use abi::host::{Cancelled, Host};
 pub use abi::next::{Deadline, Next};
 pub use abi::process::{Command, ProcessOutput};
 pub use abi::root::Purpose;

@@ -26,6 +26,16 @@ pub struct Manifest {
     /// Whether it offers tools.
     #[serde(default)]
     pub tools: bool,
+    /// The types of the events that it may append to the log of a session.
+    #[serde(default)]
+    pub events: Vec<String>,
+    /// How long one entry of its listeners may take, in milliseconds, where it needs more than the
+    /// host gives by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry_deadline_ms: Option<u64>,
+    /// As `entry_deadline_ms`, for an answer that comes later: its listener's own time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_deadline_ms: Option<u64>,
     /// The JSON Schema of its configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_schema: Option<Value>,

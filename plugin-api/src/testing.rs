@@ -66,6 +66,7 @@
 //! It answers at once what the host would do concurrently: a body runs to its end within one poll
 //! of `next.run()`, so a listener cannot race it against something else.
 
+pub(crate) mod agent;
 mod ask;
 mod body;
 mod call;
@@ -84,15 +85,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::abi::handle::Inbox;
 use crate::abi::root::Purpose;
 use crate::abi::testing::instance::Instance;
 use crate::abi::testing::tool::Entry;
 use crate::export::linked::Linked;
+use crate::manifest::Manifest;
 use crate::message::Message;
 use crate::outcome::ToolOutcome;
 use crate::plugin::{Plugin, State};
 use stage::Stage;
 
+pub use agent::Cancel;
 pub use body::Body;
 pub use call::{Call, call};
 pub use fault::Fault;
@@ -121,6 +125,17 @@ pub enum Target {
     NextStep,
     /// For a turn of its own: a follow-up.
     NextTurn,
+}
+
+/// What a tool's body said of how far it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// How much is done, in the body's own unit.
+    pub done: u64,
+    /// Of how much; 0 where that cannot be counted.
+    pub total: u64,
+    /// A line for a person.
+    pub text: String,
 }
 
 /// A line that a plugin wrote to the log.
@@ -180,7 +195,10 @@ impl<P: Plugin + Linked> Bench<P> {
     }
 
     fn create(config: &Value, purpose: Purpose, state: Option<&State>) -> Result<Instance, Fault> {
-        Instance::create(P::root(), &Stage::new(), &config.to_string(), purpose, state)
+        let manifest: Manifest =
+            serde_json::from_slice(P::manifest()).expect("the macro writes a manifest");
+        let stage = Stage::new(manifest.events);
+        Instance::create(P::root(), &stage, &config.to_string(), purpose, state)
     }
 }
 
@@ -231,7 +249,46 @@ impl<P> Bench<P> {
 
     /// The messages that the plugin has sent to the agent, in order.
     pub fn sent(&self) -> Vec<Sent> {
-        self.instance.stage().sent(0)
+        self.instance.stage().agent().sent(0)
+    }
+
+    /// How the plugin cancelled the agent, in order. Nothing is told to end by that.
+    pub fn cancels(&self) -> Vec<Cancel> {
+        self.instance.stage().agent().cancels()
+    }
+
+    /// What waits for the agent: everything that was sent, less what a cancellation withdrew.
+    pub fn inbox(&self) -> Inbox {
+        self.instance.stage().agent().inbox()
+    }
+
+    /// Puts an event last in the agent's session, for the plugin to read.
+    pub fn log_event(&self, kind: &str, data: Value) {
+        let stage = self.instance.stage();
+        stage.agent().log(stage.now(), kind, data);
+    }
+
+    /// The types and the data of the events that the plugin appended, in order. Types that its
+    /// manifest does not declare are refused.
+    pub fn appended(&self) -> Vec<(String, Value)> {
+        self.instance.stage().agent().appended()
+    }
+
+    /// What the bodies of the plugin's tools said of how far they are, in order.
+    pub fn progress(&self) -> Vec<Progress> {
+        self.instance.stage().progress()
+    }
+
+    /// Takes the plugin's tools again if it has said that they changed, and says whether it has.
+    ///
+    /// # Errors
+    /// What `tools` says.
+    pub fn take_changed_tools(&mut self) -> Result<bool, Fault> {
+        if !self.instance.stage().take_tools_changed() {
+            return Ok(false);
+        }
+        self.tools = self.instance.tools()?;
+        Ok(true)
     }
 
     /// The lines that the plugin has logged, in order.

@@ -42,6 +42,7 @@ fn inspect_prints_the_manifest_of_a_plugin_that_could_not_be_loaded() {
         "api": "0.1.0",
         "min_host": "0.1.0",
         "needs": [],
+        "events": [],
         "symbol": "LOCKGATE_PLUGIN_V1__native_gourd",
         "listeners": [
             listener("session-start", "greet", 0, false),
@@ -121,6 +122,7 @@ fn order_says_who_is_asked_before_whom_and_whose_place_is_empty() {
         json!({
             "seam": seam, "plugin": plugin, "listener": listener,
             "priority": priority, "required": !live, "live": live,
+            "entry_deadline_ms": 5000, "answer_deadline_ms": 60_000,
         })
     };
     let expected = json!([

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use lockgate::{
-    CallRequest, Host, HostOptions, PluginReport, PluginSettings, PluginState, Signal, StartError,
-    TrailEntry, TrailSink,
+    CallRequest, Host, HostOptions, PluginReport, PluginSettings, PluginState, Required, Signal,
+    StartError, TrailEntry, TrailSink,
 };
 use lockgate_plugin_api::{Block, SeamName, ToolOutcome};
 use lockgate_tests::{library, mixed_dir, plugin_dir, without_sizes, write_with_note_changed};
@@ -146,7 +146,7 @@ fn check_lost(order: Value, said: &str, remedy: &str) {
             ),
         ]),
     );
-    let given_up = PluginSettings { required: Some(false), ..config(order) };
+    let given_up = PluginSettings { required: Required::All(false), ..config(order) };
     check(dir.path(), &[("puppet", given_up), innocent], &[&refused, live], json!([null, "hi"]));
 }
 
@@ -179,7 +179,7 @@ fn a_plugin_that_cannot_be_started_keeps_its_required_places_unless_it_is_not_re
 fn settings_can_require_what_the_plugin_does_not() {
     let dir = plugin_dir(&["puppet", "puppet-b"]);
     let required = PluginSettings {
-        required: Some(true),
+        required: Required::All(true),
         priority: BTreeMap::from([(SeamName::PreExecute, -1)]),
         ..config(json!({"create": "fail:why"}))
     };
@@ -267,7 +267,7 @@ fn a_disabled_plugin_is_not_loaded_and_has_no_places() {
     let dir = plugin_dir(&["puppet", "puppet-b"]);
     let disabled = PluginSettings {
         enabled: false,
-        required: Some(true),
+        required: Required::All(true),
         ..config(json!({"create": "panic:it was loaded"}))
     };
     check(
@@ -285,7 +285,7 @@ fn a_required_plugin_without_a_readable_file_stops_the_start() {
     let start = |settings: PluginSettings| {
         in_runtime(async { Host::start(&options(&[dir.path()], &[("gate", settings)])).err() })
     };
-    let required = PluginSettings { required: Some(true), ..PluginSettings::default() };
+    let required = PluginSettings { required: Required::All(true), ..PluginSettings::default() };
     assert_eq!(
         start(required.clone()).unwrap().to_string(),
         "the plugin `gate` is required by the configuration, and no file in the plugin \

@@ -1,6 +1,6 @@
 //! The messages that wait for an agent.
 
-use lockgate_plugin_api::Message;
+use lockgate_plugin_api::{Inbox as Waiting, Message};
 use uuid::Uuid;
 
 use crate::session::{Fact, InboxTarget, LogError, SessionLog, SpliceOutcome};
@@ -8,8 +8,7 @@ use crate::session::{Fact, InboxTarget, LogError, SessionLog, SpliceOutcome};
 /// Two lists in order of arrival. Every change is in the log before it is here.
 #[derive(Default)]
 pub(super) struct Inbox {
-    next_turn: Vec<Message>,
-    next_step: Vec<Message>,
+    waiting: Waiting,
 }
 
 /// What claims messages.
@@ -32,12 +31,17 @@ pub(super) struct Claimed {
 
 impl Inbox {
     pub(super) fn is_empty(&self) -> bool {
-        self.next_turn.is_empty() && self.next_step.is_empty()
+        self.lets_turn_end() && self.waiting.next_turn.is_empty()
     }
 
     /// Whether nothing waits for the next step.
     pub(super) fn lets_turn_end(&self) -> bool {
-        self.next_step.is_empty()
+        self.waiting.next_step.is_empty()
+    }
+
+    /// What waits.
+    pub(super) fn waiting(&self) -> &Waiting {
+        &self.waiting
     }
 
     /// Puts `message` last in a list. It gets an id if it has none, or one that waits already.
@@ -47,7 +51,7 @@ impl Inbox {
         target: InboxTarget,
         mut message: Message,
     ) -> Result<(), LogError> {
-        let mut waiting = self.next_turn.iter().chain(&self.next_step);
+        let mut waiting = self.waiting.next_turn.iter().chain(&self.waiting.next_step);
         if waiting.any(|it| it.id == message.id) {
             message.id.clear();
         }
@@ -111,8 +115,8 @@ impl Inbox {
 
     fn list(&mut self, target: InboxTarget) -> &mut Vec<Message> {
         match target {
-            InboxTarget::NextTurn => &mut self.next_turn,
-            InboxTarget::NextStep => &mut self.next_step,
+            InboxTarget::NextTurn => &mut self.waiting.next_turn,
+            InboxTarget::NextStep => &mut self.waiting.next_step,
         }
     }
 }

@@ -136,12 +136,22 @@ impl State {
     /// fired when the lock is gone.
     pub(super) fn cancel(&mut self, cause: AbortCause) -> (Result<(), LogError>, Option<Signal>) {
         let cleared = self.inbox.clear(&mut self.log);
-        let signal = self.running.as_mut().map(|running| {
+        if let Some(running) = &mut self.running {
             running.woken = false;
-            running.cause.get_or_insert(cause);
-            running.signal.clone()
-        });
-        (cleared, signal)
+        }
+        (cleared, self.cancel_turn(cause))
+    }
+
+    /// As [`cancel`](Self::cancel), with the inbox as it is.
+    pub(super) fn cancel_turn(&mut self, cause: AbortCause) -> Option<Signal> {
+        let running = self.running.as_mut()?;
+        running.cause.get_or_insert(cause);
+        Some(running.signal.clone())
+    }
+
+    /// Whether a turn is open.
+    pub(super) fn is_running(&self) -> bool {
+        self.running.is_some()
     }
 
     /// Closes the turn that runs. Returns the one opened after it, if any.

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::*;
+use crate::HostOptions;
 use crate::model::{self, ModelSpec};
 use crate::session::{Event, Fact, Header};
 
@@ -20,16 +21,22 @@ struct Session {
     _directory: TempDir,
 }
 
+/// A registry in which nothing is.
+fn no_plugins() -> Arc<Registry> {
+    let (live, lost, options) = (Vec::new(), Vec::new(), HostOptions::default());
+    Registry::new(live, lost, options, Handle::current()).expect("there is nothing to put in order")
+}
+
 impl Session {
     /// A session whose *session-start* is over.
     async fn start(answers: Value) -> Self {
-        let session = Self::open(answers, Registry::default(), SESSION_START_GRACE);
+        let session = Self::open(answers, no_plugins(), SESSION_START_GRACE);
         let introduced = session.agent.core.state().introduced();
         introduced.fired().await;
         session
     }
 
-    fn open(answers: Value, registry: Registry, session_start_grace: Duration) -> Self {
+    fn open(answers: Value, registry: Arc<Registry>, session_start_grace: Duration) -> Self {
         let directory = TempDir::new().expect("there is room");
         let path = directory.path().join("model.json");
         fs::write(&path, answers.to_string()).expect("the directory is ours");
@@ -41,7 +48,7 @@ impl Session {
 
     fn of(
         model: Arc<dyn Model>,
-        registry: Registry,
+        registry: Arc<Registry>,
         session_start_grace: Duration,
         directory: TempDir,
     ) -> Self {
@@ -56,7 +63,7 @@ impl Session {
             source: SessionSource::Startup,
             session_start_grace,
         };
-        let agent = Agent::start(Arc::new(registry), model, log, options);
+        let agent = Agent::start(registry, model, log, options);
         Self { agent, seen, _directory: directory }
     }
 

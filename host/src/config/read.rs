@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::key::nearest;
-use crate::settings::{Deadlines, PluginSettings};
+use crate::settings::{PluginSettings, Required};
 
 const KEYS: &[&str] =
     &["cwd", "model", "plugin_dirs", "plugins", "session_start_grace_ms", "strict", "system"];
@@ -124,31 +124,39 @@ fn plugins(entry: &Entry<'_>) -> Result<BTreeMap<String, PluginSettings>, Wrong>
 fn plugin(entry: &Entry<'_>) -> Result<PluginSettings, Wrong> {
     let keys = known(&entry.path, table(entry)?, PLUGIN_KEYS)?;
     let unset = PluginSettings::default();
-    let entry_deadline = get(&keys, "entry_deadline_ms", milliseconds)?;
-    let answer_deadline = get(&keys, "answer_deadline_ms", milliseconds)?;
-    let usual = Deadlines::default();
-    let is_set = entry_deadline.is_some() || answer_deadline.is_some();
-    let deadlines = is_set.then(|| Deadlines {
-        entry: entry_deadline.unwrap_or(usual.entry),
-        answer: answer_deadline.unwrap_or(usual.answer),
-    });
     Ok(PluginSettings {
-        deadlines,
+        entry_deadline: get(&keys, "entry_deadline_ms", milliseconds)?,
+        answer_deadline: get(&keys, "answer_deadline_ms", milliseconds)?,
         enabled: get(&keys, "enabled", truth)?.unwrap_or(unset.enabled),
-        required: get(&keys, "required", truth)?,
+        required: get(&keys, "required", required)?.unwrap_or(unset.required),
         priority: get(&keys, "priority", priority)?.unwrap_or(unset.priority),
         config: get(&keys, "config", object)?.unwrap_or(unset.config),
     })
 }
 
-fn priority(entry: &Entry<'_>) -> Result<BTreeMap<SeamName, i32>, Wrong> {
-    let keys = known(&entry.path, table(entry)?, &SeamName::ALL.map(SeamName::as_str))?;
-    let mut priority = BTreeMap::new();
-    for seam in SeamName::ALL {
-        let number = get(&keys, seam.as_str(), |it| integer(it, "a whole number of 32 bits"))?;
-        priority.extend(number.map(|it| (seam, it)));
+fn required(entry: &Entry<'_>) -> Result<Required, Wrong> {
+    match entry.value.get_ref() {
+        DeValue::Boolean(required) => Ok(Required::All(*required)),
+        DeValue::Table(_) => Ok(Required::At(by_seam(entry, truth)?)),
+        _ => Err(wrong(entry, "true, false or a table of seams")),
     }
-    Ok(priority)
+}
+
+fn priority(entry: &Entry<'_>) -> Result<BTreeMap<SeamName, i32>, Wrong> {
+    by_seam(entry, |it| integer(it, "a whole number of 32 bits"))
+}
+
+/// A table whose keys are seams.
+fn by_seam<T>(
+    entry: &Entry<'_>,
+    read: impl Fn(&Entry<'_>) -> Result<T, Wrong>,
+) -> Result<BTreeMap<SeamName, T>, Wrong> {
+    let keys = known(&entry.path, table(entry)?, &SeamName::ALL.map(SeamName::as_str))?;
+    let mut seams = BTreeMap::new();
+    for seam in SeamName::ALL {
+        seams.extend(get(&keys, seam.as_str(), &read)?.map(|it| (seam, it)));
+    }
+    Ok(seams)
 }
 
 /// The entries of `table`, if each has a key that is `known`.

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use lockgate_plugin_api::SeamName;
 
 use super::*;
-use crate::settings::Deadlines;
+use crate::settings::Required;
 
 #[test]
 fn a_file_may_say_nothing() {
@@ -35,7 +35,7 @@ fn every_key_is_read() {
         config.deny = ["shell"]
 
         [plugins."a b"]
-        required = false
+        required.guard = false
         "#,
         Config {
             file: None,
@@ -54,21 +54,22 @@ fn every_key_is_read() {
                     "gate".into(),
                     PluginSettings {
                         enabled: false,
-                        required: Some(true),
+                        required: Required::All(true),
                         priority: BTreeMap::from([
                             (SeamName::PreExecute, 10),
                             (SeamName::Guard, -7),
                         ]),
-                        deadlines: Some(Deadlines {
-                            entry: Duration::from_secs(5),
-                            answer: Duration::from_secs(90),
-                        }),
+                        entry_deadline: None,
+                        answer_deadline: Some(Duration::from_secs(90)),
                         config: json!({ "deny": ["shell"] }),
                     },
                 ),
                 (
                     "a b".into(),
-                    PluginSettings { required: Some(false), ..PluginSettings::default() },
+                    PluginSettings {
+                        required: Required::At(BTreeMap::from([(SeamName::Guard, false)])),
+                        ..PluginSettings::default()
+                    },
                 ),
             ]),
         },
@@ -81,9 +82,10 @@ fn a_plugin_that_is_only_named_is_enabled() {
         "gate".to_owned(),
         PluginSettings {
             enabled: true,
-            required: None,
+            required: Required::At(BTreeMap::new()),
             priority: BTreeMap::new(),
-            deadlines: None,
+            entry_deadline: None,
+            answer_deadline: None,
             config: json!({}),
         },
     )]);
@@ -200,7 +202,8 @@ fn a_value_of_another_type_is_told_with_its_place() {
         ),
         (
             "[plugins.gate]\nrequired = ['guard']",
-            "line 2, column 12: `plugins.gate.required` must be true or false, not an array",
+            "line 2, column 12: `plugins.gate.required` must be true, false or a table of seams, \
+             not an array",
         ),
         (
             "plugins.gate.enabled = {}",

@@ -9,8 +9,9 @@ use std::{fmt, hint, ptr};
 
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
+use lockgate_plugin_api::abi::json::Json;
 use lockgate_plugin_api::abi::tool::{
-    HAS_LAST_WORD, Json, NestedCallRef, RunTable, RunTableRef, ToolEntryRef,
+    HAS_LAST_WORD, NestedCallRef, RunTable, RunTableRef, ToolEntryRef,
 };
 use lockgate_plugin_api::abi::value::{Buf, Status, Str};
 use lockgate_plugin_api::{Message, ToolOutcome};
@@ -19,6 +20,7 @@ use serde_json::Value;
 use super::call::LentCall;
 use super::hosted::counted;
 use super::instance::Instance;
+use crate::progress::{Progress, ProgressSink};
 use crate::refusal::{Code, Refusal};
 use crate::signal::Signal;
 
@@ -45,6 +47,15 @@ pub(crate) struct RunState {
     contexts: Arc<Mutex<Vec<Message>>>,
     concluded: AtomicBool,
     nested: Box<dyn Nested>,
+    watcher: Option<Watcher>,
+}
+
+/// Who watches how far a body is.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    pub(crate) sink: ProgressSink,
+    /// What is the same of everything that the body says.
+    pub(crate) call: Progress,
 }
 
 /// How a body makes calls of its own.
@@ -61,8 +72,9 @@ pub(crate) type NestedOutcome = Pin<Box<dyn Future<Output = Arc<ToolOutcome>> + 
 
 impl RunState {
     /// A run that `signal` tells to end, and whose own calls go through `nested`.
-    pub(crate) fn new(signal: Signal, nested: Box<dyn Nested>) -> Self {
-        Self { signal, contexts: Arc::default(), concluded: AtomicBool::new(false), nested }
+    pub(crate) fn new(signal: Signal, nested: Box<dyn Nested>, watcher: Option<Watcher>) -> Self {
+        let (contexts, concluded) = (Arc::default(), AtomicBool::new(false));
+        Self { signal, contexts, concluded, nested, watcher }
     }
 
     /// Whether the body said that the turn is over.
@@ -129,6 +141,7 @@ impl BoundTool {
             defer_context,
             call_tool,
             conclude_turn,
+            progress,
         }));
         let reply = match self.begin(&table) {
             Ok(reply) => reply,
@@ -270,4 +283,16 @@ unsafe extern "C" fn call_tool(
 unsafe extern "C" fn conclude_turn(state: *const ()) {
     // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
     unsafe { &*state.cast::<RunState>() }.concluded.store(true, Ordering::Relaxed);
+}
+
+unsafe extern "C" fn progress(state: *const (), done: u64, total: u64, text: Str) {
+    // SAFETY: the `RunState` that the table was made for, alive while the table is lent.
+    let state = unsafe { &*state.cast::<RunState>() };
+    let Some(watcher) = &state.watcher else { return };
+    // Whoever watches may panic; the body goes on.
+    let _ = guard(|| {
+        // SAFETY: the plugin lends the text during the call.
+        let text = unsafe { text.read() }.unwrap_or("(not UTF-8)").to_owned();
+        watcher.sink.put(Progress { done, total, text, ..watcher.call.clone() });
+    });
 }

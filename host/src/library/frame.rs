@@ -174,7 +174,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                     // Somebody has answered: the task ends, and all of this with it.
                     _ if !is_open => return false,
                     Poll::Pending => {
-                        level.keep_time(self.places[level.place].patience);
+                        level.keep_time(self.places[level.place].patience.answer);
                         return false;
                     }
                     Poll::Ready(reply) => reply,

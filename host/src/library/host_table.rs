@@ -3,9 +3,12 @@
 //! They live as long as the process and know their caller by its number alone: one that has been
 //! retired is told so. None of them lets a panic out.
 
+mod agents;
+
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::mem;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use lockgate_plugin_api::abi::Prefixed;
@@ -22,9 +25,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::hosted::counted;
 use super::tasks::Tasks;
-use crate::mailbox;
 use crate::process::{self, Ended, Spec};
-use crate::session::InboxTarget;
 use crate::signal;
 
 /// What the host knows of an instance that may call it.
@@ -33,14 +34,52 @@ struct Caller {
     plugin: Arc<str>,
     runtime: Handle,
     tasks: Tasks,
+    /// The types of event that its manifest declares.
+    events: Arc<[String]>,
+    tools: Arc<Mutex<Tools>>,
 }
+
+/// Who wants to know that an instance has other tools.
+#[derive(Clone, Default)]
+enum Tools {
+    /// Nobody yet.
+    #[default]
+    Unheard,
+    /// Nobody yet, and they have changed.
+    Changed,
+    Heard(OnTools),
+}
+
+/// Sees to it that the tools of an instance are listed anew. Called inside the plugin.
+pub(super) type OnTools = Arc<dyn Fn() + Send + Sync>;
 
 static CALLERS: LazyLock<RwLock<HashMap<u64, Caller>>> = LazyLock::new(RwLock::default);
 
 /// Lets the instance with this number call the host; what it asks for runs on `runtime`.
-pub(super) fn register(instance: u64, plugin: Arc<str>, runtime: Handle, tasks: Tasks) {
-    let caller = Caller { plugin, runtime, tasks };
+pub(super) fn register(
+    instance: u64,
+    plugin: Arc<str>,
+    runtime: Handle,
+    tasks: Tasks,
+    events: Arc<[String]>,
+) {
+    let caller = Caller { plugin, runtime, tasks, events, tools: Arc::default() };
     CALLERS.write().unwrap_or_else(PoisonError::into_inner).insert(instance, caller);
+}
+
+/// From now on `on_tools` is called when the instance says that its tools changed; at once, where
+/// it has said so already.
+pub(super) fn on_tools(instance: u64, on_tools: OnTools) {
+    let Some(caller) = caller(instance) else { return };
+    let heard = Tools::Heard(Arc::clone(&on_tools));
+    let before = mem::replace(&mut *lock(&caller.tools), heard);
+    if matches!(before, Tools::Changed) {
+        on_tools();
+    }
+}
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Answers the instance with this number no more.
@@ -57,10 +96,15 @@ pub(super) fn table() -> HostTableRef {
         has_fired,
         fired,
         sleep,
-        send,
+        send: agents::send,
         spawn,
         spawn_blocking,
         process,
+        cancel: agents::cancel,
+        inbox: agents::inbox,
+        events: agents::events,
+        append: agents::append,
+        tools_changed,
     });
     HostTableRef(TABLE.static_as_prefix())
 }
@@ -136,47 +180,14 @@ unsafe extern "C" fn sleep(
     future: *mut SeamFuture<Noted>,
     fault: *mut Buf,
 ) -> Status {
-    let answer = answer(instance, |runtime| {
+    let answer = answer(instance, |caller| {
         // Made on the runtime: a plugin may poll it on a thread of its own.
-        let _runtime = runtime.enter();
+        let _runtime = caller.runtime.enter();
         let slept = tokio::time::sleep(Duration::from_millis(millis));
         Ok(async move {
             slept.await;
             Reply::Ready(Noted::DONE)
         })
-    });
-    // SAFETY: the caller gives empty places to write to.
-    unsafe { write_future(answer, future, fault) }
-}
-
-unsafe extern "C" fn send(
-    instance: u64,
-    agent: u64,
-    target: u32,
-    wake: u32,
-    message: Str,
-    future: *mut SeamFuture<Noted>,
-    fault: *mut Buf,
-) -> Status {
-    let answer = answer(instance, |runtime| {
-        // SAFETY: the plugin lends the text during the call.
-        let text = unsafe { message.read() }.map_err(|_| "the message is not UTF-8")?;
-        let message =
-            serde_json::from_str(text).map_err(|error| format!("not a message: {error}"))?;
-        let target = match target {
-            1 => InboxTarget::NextTurn,
-            2 => InboxTarget::NextStep,
-            other => return Err(format!("there is no inbox {other}")),
-        };
-        // Waking an agent starts a task.
-        let _runtime = runtime.enter();
-        // At once, so that what was sent is there when the call has returned.
-        let sent = match mailbox::post(agent, target, wake != 0, message) {
-            Some(Ok(())) => Reply::Ready(Noted::DONE),
-            Some(Err(error)) => Reply::Fault(format!("the message was not taken: {error}")),
-            None => Reply::Fault("the agent is gone".into()),
-        };
-        Ok(std::future::ready(sent))
     });
     // SAFETY: the caller gives empty places to write to.
     unsafe { write_future(answer, future, fault) }
@@ -211,7 +222,7 @@ unsafe extern "C" fn spawn_blocking(instance: u64, closure: Closure, fault: *mut
     unsafe impl Send for Sent {}
     // Taken by whoever is first: the thread that calls it, or we, where that cannot be had.
     let sent = Arc::new(Mutex::new(Some(Sent(closure))));
-    let take = |it: &Mutex<Option<Sent>>| it.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let take = |it: &Mutex<Option<Sent>>| lock(it).take();
     let to_call = Arc::clone(&sent);
     let spawned = at_once(instance, move |caller| {
         caller.tasks.spawn_blocking(&caller.runtime, move || {
@@ -235,11 +246,11 @@ unsafe extern "C" fn process(
     future: *mut SeamFuture<ProcessExit>,
     fault: *mut Buf,
 ) -> Status {
-    let answer = answer(instance, |runtime| {
+    let answer = answer(instance, |caller| {
         // SAFETY: the plugin lends the spec during the call.
         let spec = unsafe { read_spec(spec) }?;
         // A task of the runtime, whoever polls; dropped, it takes the process along.
-        let running = AbortOnDropHandle::new(runtime.spawn(process::run(spec)));
+        let running = AbortOnDropHandle::new(caller.runtime.spawn(process::run(spec)));
         Ok(async move {
             match running.await {
                 Ok(Ok(exit)) => Reply::Ready(written_exit(exit)),
@@ -250,6 +261,22 @@ unsafe extern "C" fn process(
     });
     // SAFETY: the caller gives empty places to write to.
     unsafe { write_future(answer, future, fault) }
+}
+
+unsafe extern "C" fn tools_changed(instance: u64, fault: *mut Buf) -> Status {
+    let told = at_once(instance, |caller| {
+        let mut tools = lock(&caller.tools);
+        if let Tools::Heard(on_tools) = &*tools {
+            let on_tools = Arc::clone(on_tools);
+            drop(tools);
+            on_tools();
+        } else {
+            *tools = Tools::Changed;
+        }
+        true
+    });
+    // SAFETY: the caller gives an empty place to write to.
+    unsafe { write_done(told, fault) }
 }
 
 /// What `spec` asks for.
@@ -312,18 +339,18 @@ fn at_once(instance: u64, f: impl FnOnce(&Caller) -> bool) -> Result<(), String>
 /// for it waits for the host.
 fn answer<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
     instance: u64,
-    make: impl FnOnce(&Handle) -> Result<F, String>,
+    make: impl FnOnce(&Caller) -> Result<F, String>,
 ) -> Result<SeamFuture<D>, String> {
-    answer_uncounted(instance, |runtime| make(runtime).map(counted))
+    answer_uncounted(instance, |caller| make(caller).map(counted))
 }
 
 /// As [`answer`], where the time is that of whoever waits.
 fn answer_uncounted<D: Out, F: Future<Output = Reply<D>> + Send + 'static>(
     instance: u64,
-    make: impl FnOnce(&Handle) -> Result<F, String>,
+    make: impl FnOnce(&Caller) -> Result<F, String>,
 ) -> Result<SeamFuture<D>, String> {
     let Some(caller) = caller(instance) else {
         return Err(RETIRED.into());
     };
-    guard(|| make(&caller.runtime)).flatten().map(SeamFuture::new)
+    guard(|| make(&caller)).flatten().map(SeamFuture::new)
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{fmt, mem, ptr};
 
-use lockgate_plugin_api::Purpose;
 use lockgate_plugin_api::abi::Prefixed;
 use lockgate_plugin_api::abi::root::{CreateArgs, CreateArgsRef, PluginRootRef};
 use lockgate_plugin_api::abi::tool::{ToolEntryRef, ToolSink, ToolSinkRef};
 use lockgate_plugin_api::abi::value::{Buf, Instance as Opaque, Slice, Status, Str};
+use lockgate_plugin_api::{Manifest, Purpose};
 use tokio::runtime::Handle;
 
 use super::body::BoundTool;
@@ -51,22 +51,23 @@ pub(crate) fn check_name(root: PluginRootRef, name: &str, version: &str) -> Resu
 }
 
 impl Instance {
-    /// Creates an instance from its configuration, a JSON text. What it asks of the host later
+    /// Creates an instance of the plugin `manifest` from its configuration, a JSON text. What it asks of the host later
     /// runs on `runtime`.
     ///
     /// # Errors
     /// `E-CREATE`, with what the plugin says.
     pub(crate) fn create(
         root: PluginRootRef,
-        plugin: Arc<str>,
+        manifest: &Manifest,
         config: &str,
         purpose: Purpose,
         runtime: Handle,
     ) -> Result<Self, Refusal> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let tasks = Tasks::default();
-        host_table::register(id, Arc::clone(&plugin), runtime.clone(), tasks.clone());
+        let plugin: Arc<str> = manifest.name.as_str().into();
+        let (tasks, events) = (Tasks::default(), manifest.events.as_slice().into());
+        host_table::register(id, Arc::clone(&plugin), runtime.clone(), tasks.clone(), events);
         let args = CreateArgs {
             host: host_table::table(),
             instance: id,
@@ -138,6 +139,12 @@ impl Instance {
             return Err(Refusal::new(Code::Start, said("tools", status, &fault)));
         }
         tools.into_iter().collect()
+    }
+
+    /// From now on `f` is called whenever the plugin says that its tools changed: inside the
+    /// plugin, so that it only sees to their being [listed](Self::tools) soon.
+    pub(crate) fn on_tools_changed(&self, f: impl Fn() + Send + Sync + 'static) {
+        host_table::on_tools(self.id, Arc::new(f));
     }
 
     /// The root table.

@@ -30,7 +30,7 @@ pub(crate) struct Place<S: Seam> {
     /// Its number for the watchdog.
     pub(crate) number: u16,
     /// How long an answer that comes later may take, of the listener's own time.
-    pub(crate) patience: Duration,
+    pub(crate) patience: Deadlines,
     /// Who stands there.
     pub(crate) held: Held<S>,
 }
@@ -93,7 +93,7 @@ impl<S: Lend> Bound<S> {
                 priority: table.priority(),
                 required: table.flags() & REQUIRED != 0,
                 number: 0,
-                patience: Deadlines::default().answer,
+                patience: Deadlines::default(),
                 held: Held::Live(Self { table: *table, instance: Arc::clone(instance) }),
             })
         };
@@ -166,7 +166,7 @@ impl ListenerFailure {
 
     /// A listener whose own time is over.
     pub(crate) fn too_slow<S: Seam>(place: &Place<S>) -> Self {
-        Self::new(place, FailureKind::Timeout(place.patience))
+        Self::new(place, FailureKind::Timeout(place.patience.answer))
     }
 
     /// A listener that came back after somebody had answered for it: nobody reads this.

@@ -8,8 +8,9 @@ use lockgate_plugin_api::ToolOutcome;
 
 use super::nested::Inside;
 use super::{Pipeline, Route, body, contexts, failure, with_contexts};
-use crate::library::body::RunState;
+use crate::library::body::{RunState, Watcher};
 use crate::library::frame::{Begun, Ending, Frame};
+use crate::progress::Progress;
 use crate::signal::Signal;
 use crate::trail::Said;
 
@@ -74,7 +75,8 @@ impl<'a> Ending<'a, ToolOutcome> for Body<'a> {
             return Begun::Now(ledger.hand_out(failure::aborted(false), origin));
         }
         let nested = Box::new(Inside::of(self.pipeline, signal));
-        let state = Arc::new(RunState::new(signal.clone(), nested));
+        let watcher = self.pipeline.watcher();
+        let state = Arc::new(RunState::new(signal.clone(), nested, watcher));
         let mut ledger = lock(self.ledger);
         ledger.last = Some(Arc::clone(&state));
         ledger.has_run = true;
@@ -155,6 +157,21 @@ impl Pipeline<'_> {
         all.extend(contexts(&outcome));
         let outcome = with_contexts(outcome.concluding(concluded), all);
         Route::Reviewed { outcome: self.unless_cancelled(outcome, has_run), has_run }
+    }
+
+    /// Who watches how far the body is.
+    fn watcher(&self) -> Option<Watcher> {
+        let sink = self.asking.snapshot.progress.clone()?;
+        let call = self.call.call();
+        let call = Progress {
+            tool: call.name.clone(),
+            call: call.call_id.clone(),
+            agent: call.agent,
+            done: 0,
+            total: 0,
+            text: String::new(),
+        };
+        Some(Watcher { sink, call })
     }
 
     /// A new outcome of a listener: of a success only the value and the contexts count.

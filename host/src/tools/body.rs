@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use lockgate_plugin_api::abi::future::Reply;
-use lockgate_plugin_api::abi::tool::Json;
+use lockgate_plugin_api::abi::json::Json;
 use lockgate_plugin_api::{Block, Extras, ToolOutcome};
 use serde_json::value::RawValue;
 

@@ -1,8 +1,9 @@
-//! The seams of an agent's turns: their arguments, and the views and the handle authors get.
+//! The seams of an agent's turns: their arguments, and the views authors get.
 
 use abi_stable::StableAbi;
 
-use super::host::{Cancelled, Host, HostError};
+use super::handle::Agent;
+use super::host::{Cancelled, Host};
 use super::next::NextTableRef;
 use super::value::Str;
 use crate::decision::{PreStepDecision, PromptDecision};
@@ -123,50 +124,6 @@ impl SessionSource {
     }
 }
 
-/// An agent, as a plugin reaches it: by name only. An agent that is gone answers with an error.
-#[derive(Debug, Clone, Copy)]
-pub struct Agent {
-    id: u64,
-    host: Host,
-}
-
-/// A target of [`HostTable::send`](super::host::HostTable::send): the message is a prompt, in a
-/// turn of its own.
-pub const NEXT_TURN: u32 = 1;
-/// As [`NEXT_TURN`]: the message enters at the next step.
-pub const NEXT_STEP: u32 = 2;
-
-impl Agent {
-    pub(super) fn new(id: u64, host: Host) -> Self {
-        Self { id, host }
-    }
-
-    /// Gives the agent `message` to read at its next step, without waking it.
-    ///
-    /// # Errors
-    /// When the agent is gone or its session cannot be written.
-    pub async fn inject(&self, message: Message) -> Result<(), HostError> {
-        self.host.send(self.id, NEXT_STEP, false, &message).await
-    }
-
-    /// Gives the agent `message` to read at its next step and wakes it. From *turn-stopping* this
-    /// makes another step of the same turn.
-    ///
-    /// # Errors
-    /// When the agent is gone or its session cannot be written.
-    pub async fn steer(&self, message: Message) -> Result<(), HostError> {
-        self.host.send(self.id, NEXT_STEP, true, &message).await
-    }
-
-    /// Gives the agent `message` as a prompt of its own, in a turn of its own.
-    ///
-    /// # Errors
-    /// When the agent is gone or its session cannot be written.
-    pub async fn follow_up(&self, message: Message) -> Result<(), HostError> {
-        self.host.send(self.id, NEXT_TURN, true, &message).await
-    }
-}
-
 /// A session that starts, as a *session-start* listener sees it. Lent: it cannot be kept.
 #[derive(Debug)]
 pub struct SessionStart {
@@ -180,7 +137,7 @@ impl SessionStart {
     /// # Safety
     /// The host lends `args` during the call.
     pub unsafe fn lent(args: SessionStartArgsRef, host: Host) -> Self {
-        let agent = Agent { id: args.agent(), host };
+        let agent = Agent::new(args.agent(), host);
         Self { agent, source: SessionSource::from_number(args.source()) }
     }
 
@@ -212,7 +169,7 @@ impl SubmittedPrompt {
     /// # Safety
     /// The host lends `args` for as long as the value returned lives.
     pub unsafe fn lent(args: PromptSubmitArgsRef, host: Host) -> Self {
-        Self { args, agent: Agent { id: args.agent(), host } }
+        Self { args, agent: Agent::new(args.agent(), host) }
     }
 
     /// The agent.
@@ -222,7 +179,7 @@ impl SubmittedPrompt {
 
     /// The turn's signal, for what a listener starts.
     pub fn signal(&self) -> Cancelled {
-        Cancelled::new(self.args.signal(), self.agent.host)
+        Cancelled::new(self.args.signal(), self.agent.host())
     }
 
     /// The turn that the prompt opens, counted from 1 over the whole session; `None` where it
@@ -263,7 +220,7 @@ impl ProposedStep {
     /// # Safety
     /// The host lends `args` for as long as the value returned lives.
     pub unsafe fn lent(args: PreStepArgsRef, host: Host) -> Self {
-        Self { args, agent: Agent { id: args.agent(), host } }
+        Self { args, agent: Agent::new(args.agent(), host) }
     }
 
     /// The agent.
@@ -278,7 +235,7 @@ impl ProposedStep {
 
     /// The turn's signal, for what a listener starts.
     pub fn signal(&self) -> Cancelled {
-        Cancelled::new(self.args.signal(), self.agent.host)
+        Cancelled::new(self.args.signal(), self.agent.host())
     }
 
     /// The step, counted from 1 in its turn.
@@ -315,7 +272,7 @@ impl StoppingTurn {
     /// # Safety
     /// The host lends `args` during the call.
     pub unsafe fn lent(args: TurnStoppingArgsRef, host: Host) -> Self {
-        let agent = Agent { id: args.agent(), host };
+        let agent = Agent::new(args.agent(), host);
         Self { agent, turn: args.turn(), signal: args.signal() }
     }
 
@@ -326,7 +283,7 @@ impl StoppingTurn {
 
     /// The turn's signal, for what a listener starts.
     pub fn signal(&self) -> Cancelled {
-        Cancelled::new(self.signal, self.agent.host)
+        Cancelled::new(self.signal, self.agent.host())
     }
 
     /// The turn, counted from 1 over the whole session.

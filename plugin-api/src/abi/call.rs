@@ -6,7 +6,7 @@ use std::time::Duration;
 use abi_stable::StableAbi;
 use serde::de::DeserializeOwned;
 
-use super::agent::Agent;
+use super::handle::Agent;
 use super::host::{Cancelled, Host};
 use super::next::NextTableRef;
 use super::value::Str;

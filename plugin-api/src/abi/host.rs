@@ -1,13 +1,17 @@
 //! What the host does for plugins: the table of functions, and the handle authors get.
 
+use std::fmt;
 use std::future::Future;
 use std::time::Duration;
-use std::{error, fmt};
 
 use abi_stable::StableAbi;
+use serde_json::Value;
 
+use super::asked::{HostError, ask, done};
 use super::blocking::{self, Closure};
-use super::future::{Out, Reply, SeamFuture};
+use super::future::{Reply, SeamFuture};
+use super::handle::{Inbox, LoggedEvent};
+use super::json::Json;
 use super::listener::Noted;
 use super::process::{Command, ProcessExit, ProcessOutput, ProcessSpecRef};
 use super::value::{Buf, Status, Str};
@@ -71,13 +75,55 @@ pub struct HostTable {
         unsafe extern "C" fn(instance: u64, closure: Closure, fault: *mut Buf) -> Status,
     /// Runs a process in a process group of its own. Dropping the future, and the signal in
     /// `spec`, kill the group. [any thread, concurrent, must not block]
-    #[sabi(last_prefix_field)]
     pub process: unsafe extern "C" fn(
         instance: u64,
         spec: ProcessSpecRef,
         future: *mut SeamFuture<ProcessExit>,
         fault: *mut Buf,
     ) -> Status,
+    /// Cancels an agent's turn, if one runs, because of `reason`, and withdraws what waits for the
+    /// agent unless [`KEEP_INBOX`](super::handle::KEEP_INBOX) is set.
+    /// [any thread, concurrent, must not block]
+    pub cancel: unsafe extern "C" fn(
+        instance: u64,
+        agent: u64,
+        flags: u32,
+        reason: Str,
+        future: *mut SeamFuture<Noted>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// What waits for an agent: an object of two lists of messages, `nextTurn` and `nextStep`.
+    /// [any thread, concurrent, must not block]
+    pub inbox: unsafe extern "C" fn(
+        instance: u64,
+        agent: u64,
+        future: *mut SeamFuture<Json>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// The events of an agent's session from the number `from` on, at most `most`: a list of
+    /// objects as the log has them. [any thread, concurrent, must not block]
+    pub events: unsafe extern "C" fn(
+        instance: u64,
+        agent: u64,
+        from: u64,
+        most: u64,
+        future: *mut SeamFuture<Json>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// Appends an event of the type `kind`, which the manifest declares, with `data` (JSON) to the
+    /// log of an agent's session. [any thread, concurrent, must not block]
+    pub append: unsafe extern "C" fn(
+        instance: u64,
+        agent: u64,
+        kind: Str,
+        data: Str,
+        future: *mut SeamFuture<Noted>,
+        fault: *mut Buf,
+    ) -> Status,
+    /// The instance has other tools now: it is asked to list them again, on another thread, and
+    /// calls that begin after that find those. [any thread, concurrent, must not block]
+    #[sabi(last_prefix_field)]
+    pub tools_changed: unsafe extern "C" fn(instance: u64, fault: *mut Buf) -> Status,
 }
 
 /// What the host's functions say to an instance that has ended.
@@ -118,20 +164,6 @@ impl Cancelled {
         self.signal
     }
 }
-
-/// The host could not do what it was asked to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostError {
-    message: String,
-}
-
-impl fmt::Display for HostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl error::Error for HostError {}
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -219,7 +251,20 @@ impl Host {
             status
         };
         done(status, &fault)?;
-        result.await.map_err(|message| HostError { message })
+        result.await.map_err(HostError::new)
+    }
+
+    /// Says that the instance offers other tools now. The host calls
+    /// [`Plugin::tools`](crate::Plugin::tools) again, soon and on another thread; calls that begin
+    /// after that find what it lists.
+    ///
+    /// # Errors
+    /// When the instance has been retired.
+    pub fn tools_changed(&self) -> Result<(), HostError> {
+        let mut fault = Buf::EMPTY;
+        // SAFETY: the host's function, with a place to write to.
+        let status = unsafe { self.table.tools_changed()(self.instance, &raw mut fault) };
+        done(status, &fault)
     }
 
     /// Writes a line to the host's log; `level` is 1 for errors to 5 for traces.
@@ -263,41 +308,54 @@ impl Host {
         });
         sent.answer().await.map(drop)
     }
-}
 
-/// A question put to the host: its future, or the answer where it came at once.
-pub(super) struct Asked<D: Out> {
-    future: SeamFuture<D>,
-    at_once: Option<Reply<D>>,
-}
-
-/// Whether the host did what it does on the spot.
-fn done(status: Status, fault: &Buf) -> Result<(), HostError> {
-    match Reply::from_parts(status, Noted::DONE, fault) {
-        Reply::Ready(_) => Ok(()),
-        Reply::Next => Err(HostError { message: "the host gave no answer".into() }),
-        Reply::Fault(message) | Reply::Protocol(message) => Err(HostError { message }),
+    pub(super) async fn cancel(
+        &self,
+        agent: u64,
+        flags: u32,
+        reason: &str,
+    ) -> Result<(), HostError> {
+        let cancelled = ask(|future, fault| {
+            let (instance, reason) = (self.instance, Str::lend(reason));
+            // SAFETY: the host's function, with places to write to; it copies the reason.
+            unsafe { self.table.cancel()(instance, agent, flags, reason, future, fault) }
+        });
+        cancelled.answer().await.map(drop)
     }
-}
 
-pub(super) fn ask<D: Out>(call: impl FnOnce(*mut SeamFuture<D>, *mut Buf) -> Status) -> Asked<D> {
-    let mut future = SeamFuture::EMPTY;
-    let mut fault = Buf::EMPTY;
-    let status = call(&raw mut future, &raw mut fault);
-    let at_once = (status != Status::PENDING).then(|| Reply::from_parts(status, D::EMPTY, &fault));
-    Asked { future, at_once }
-}
+    pub(super) async fn inbox(&self, agent: u64) -> Result<Inbox, HostError> {
+        let asked = ask(|future, fault| {
+            // SAFETY: the host's function, with places to write to.
+            unsafe { self.table.inbox()(self.instance, agent, future, fault) }
+        });
+        asked.read().await
+    }
 
-impl<D: Out> Asked<D> {
-    pub(super) async fn answer(self) -> Result<D, HostError> {
-        let reply = match self.at_once {
-            Some(reply) => reply,
-            None => self.future.await,
-        };
-        match reply {
-            Reply::Ready(answer) => Ok(answer),
-            Reply::Next => Err(HostError { message: "the host gave no answer".into() }),
-            Reply::Fault(message) | Reply::Protocol(message) => Err(HostError { message }),
-        }
+    pub(super) async fn events(
+        &self,
+        agent: u64,
+        from: u64,
+        most: u64,
+    ) -> Result<Vec<LoggedEvent>, HostError> {
+        let asked = ask(|future, fault| {
+            // SAFETY: the host's function, with places to write to.
+            unsafe { self.table.events()(self.instance, agent, from, most, future, fault) }
+        });
+        asked.read().await
+    }
+
+    pub(super) async fn append(
+        &self,
+        agent: u64,
+        kind: &str,
+        data: &Value,
+    ) -> Result<(), HostError> {
+        let data = data.to_string();
+        let appended = ask(|future, fault| {
+            let (instance, kind, data) = (self.instance, Str::lend(kind), Str::lend(&data));
+            // SAFETY: the host's function, with places to write to; it copies the texts.
+            unsafe { self.table.append()(instance, agent, kind, data, future, fault) }
+        });
+        appended.answer().await.map(drop)
     }
 }

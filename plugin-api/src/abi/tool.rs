@@ -4,12 +4,13 @@ use std::fmt;
 
 use abi_stable::StableAbi;
 use abi_stable::prefix_type::WithMetadata;
-use serde::Serialize;
 use serde_json::Value;
 
+use super::asked::{HostError, ask};
 use super::call::{CallTableRef, ToolCall};
-use super::future::{Out, Reply, SeamFuture};
-use super::host::{self, Cancelled, Host, HostError};
+use super::future::SeamFuture;
+use super::host::{Cancelled, Host};
+use super::json::Json;
 use super::offered::Offered;
 use super::process::{Command, ProcessOutput};
 use super::value::{Buf, Status, Str};
@@ -85,35 +86,6 @@ pub struct ToolEntry {
 /// A flag of [`ToolEntry`]: its `finalize` is to be asked.
 pub const HAS_LAST_WORD: u32 = 1;
 
-/// One JSON text, answered.
-#[repr(C)]
-#[derive(StableAbi, Debug)]
-pub struct Json {
-    /// 1 where there is a text.
-    pub given: u32,
-    /// None yet.
-    pub flags: u32,
-    /// The text.
-    pub text: Buf,
-}
-
-impl Json {
-    /// The answer that says `value`, or nothing.
-    pub(super) fn reply<T: Serialize>(value: Option<&T>) -> Reply<Self> {
-        let Some(value) = value else { return Reply::Next };
-        let text = serde_json::to_string(value).expect("blocks and JSON always serialise");
-        Reply::Ready(Self { given: 1, flags: 0, text: text.into() })
-    }
-}
-
-impl Out for Json {
-    const EMPTY: Self = Self { given: 0, flags: 0, text: Buf::EMPTY };
-
-    fn is_empty(&self) -> bool {
-        self.given == 0
-    }
-}
-
 /// Where a plugin puts its tools. Lent for the call that lists them.
 #[repr(C)]
 #[derive(StableAbi)]
@@ -164,8 +136,11 @@ pub struct RunTable {
         fault: *mut Buf,
     ) -> Status,
     /// The turn is over if this call succeeds. [any thread, concurrent, must not block]
-    #[sabi(last_prefix_field)]
     pub conclude_turn: unsafe extern "C" fn(state: *const ()),
+    /// Tells whoever watches the call how far the body is: `done` of `total`, 0 and 0 where that
+    /// cannot be counted, and a line for a person. [any thread, concurrent, must not block]
+    #[sabi(last_prefix_field)]
+    pub progress: unsafe extern "C" fn(state: *const (), done: u64, total: u64, text: Str),
 }
 
 /// What a tool's body runs in. Lent: it cannot be kept.
@@ -243,7 +218,7 @@ impl Run {
             name: Str::lend(name),
             arguments: Str::lend(&arguments),
         });
-        let made = host::ask(|future, fault| {
+        let made = ask(|future, fault| {
             // SAFETY: what the request lends lives until the function has returned.
             let request = NestedCallRef(unsafe { request.as_prefix() });
             // SAFETY: the table is lent, with places to write to; the host copies the request.
@@ -256,6 +231,18 @@ impl Run {
     pub fn conclude_turn(&self) {
         // SAFETY: the table is lent.
         unsafe { self.table.conclude_turn()(self.table.state()) }
+    }
+
+    /// Tells whoever watches the call what the body is doing: one line for a person. The model
+    /// does not see it.
+    pub fn progress(&self, text: &str) {
+        self.progress_of(0, 0, text);
+    }
+
+    /// As [`progress`](Self::progress), `done` of `total` being done, in whatever unit.
+    pub fn progress_of(&self, done: u64, total: u64, text: &str) {
+        // SAFETY: the table is lent, and the host copies the text.
+        unsafe { self.table.progress()(self.table.state(), done, total, Str::lend(text)) }
     }
 }
 

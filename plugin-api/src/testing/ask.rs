@@ -21,7 +21,7 @@ impl<P> Bench<P> {
     ) -> Result<Vec<Sent>, Fault> {
         let before = self.sent().len();
         f()?;
-        Ok(self.instance.stage().sent(before))
+        Ok(self.instance.stage().agent().sent(before))
     }
 
     /// Asks `chain` up to the first answer.

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::agent::Agent;
 use super::process::{Ended, Process};
 use super::spawned::Spawned;
-use super::{Line, Sent};
+use super::{Line, Progress};
 use crate::outcome::ToolOutcome;
 
 /// Answers for the processes that a plugin runs.
@@ -24,7 +25,10 @@ pub(crate) type AnswerCall = Arc<dyn Fn(&str, &Value) -> ToolOutcome + Send + Sy
 /// What a bench shares with the functions of its host.
 pub(crate) struct Stage {
     number: u64,
+    /// The types of event that the plugin may append.
+    events: Vec<String>,
     spawned: Spawned,
+    agent: Agent,
     state: Mutex<State>,
 }
 
@@ -35,7 +39,8 @@ struct State {
     signals: BTreeMap<u64, Signal>,
     signals_made: u64,
     lines: Vec<Line>,
-    sent: Vec<Sent>,
+    progress: Vec<Progress>,
+    tools_changed: bool,
     run_process: Option<RunProcess>,
     answer_call: Option<AnswerCall>,
 }
@@ -78,10 +83,12 @@ pub(crate) fn has_fired(signal: u64) -> bool {
 }
 
 impl Stage {
-    pub(crate) fn new() -> Arc<Self> {
+    /// The stage of a plugin that may append events of these types.
+    pub(crate) fn new(events: Vec<String>) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let stage = Arc::new(Self { number, spawned: Spawned::default(), state: Mutex::default() });
+        let (spawned, agent, state) = (Spawned::default(), Agent::default(), Mutex::default());
+        let stage = Arc::new(Self { number, events, spawned, agent, state });
         lock(&STAGES).insert(number, Arc::downgrade(&stage));
         stage
     }
@@ -108,6 +115,16 @@ impl Stage {
     /// What the plugin has spawned.
     pub(crate) fn spawned(&self) -> &Spawned {
         &self.spawned
+    }
+
+    /// The agent that the plugin works for.
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// Whether the plugin may append events of this type.
+    pub(crate) fn may_append(&self, kind: &str) -> bool {
+        self.events.iter().any(|it| it == kind)
     }
 
     pub(crate) fn now(&self) -> Duration {
@@ -202,13 +219,22 @@ impl Stage {
         lock(&self.state).lines.clone()
     }
 
-    pub(crate) fn send(&self, sent: Sent) {
-        lock(&self.state).sent.push(sent);
+    pub(crate) fn make_progress(&self, progress: Progress) {
+        lock(&self.state).progress.push(progress);
     }
 
-    /// What was sent, from the one with this index on.
-    pub(crate) fn sent(&self, from: usize) -> Vec<Sent> {
-        lock(&self.state).sent.iter().skip(from).cloned().collect()
+    pub(crate) fn progress(&self) -> Vec<Progress> {
+        lock(&self.state).progress.clone()
+    }
+
+    /// The plugin says that it has other tools now.
+    pub(crate) fn change_tools(&self) {
+        lock(&self.state).tools_changed = true;
+    }
+
+    /// Whether the plugin has said so since this was last asked.
+    pub(crate) fn take_tools_changed(&self) -> bool {
+        std::mem::take(&mut lock(&self.state).tools_changed)
     }
 
     pub(crate) fn answer_processes(&self, run: RunProcess) {

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::{Call, Fault, call};
 use crate::abi::future::Reply;
+use crate::abi::json::Json;
 use crate::abi::testing::instance::Instance;
 use crate::abi::testing::lend::LentCall;
 use crate::abi::testing::tool::Entry;
-use crate::abi::tool::Json;
 use crate::message::Block;
 use crate::outcome::ToolOutcome;
 use crate::tool::ToolSpec;

@@ -3,10 +3,11 @@
 use std::mem::offset_of;
 
 use lockgate_plugin_api::abi::Prefixed;
-use lockgate_plugin_api::abi::agent::{NEXT_STEP, NEXT_TURN, SessionStartArgs};
+use lockgate_plugin_api::abi::agent::SessionStartArgs;
 use lockgate_plugin_api::abi::entry::{
     API_VERSION, Entry, MIN_HOST, NOTE_NAME, NOTE_SECTION, NOTE_TYPE, Note, SYMBOL_PREFIX,
 };
+use lockgate_plugin_api::abi::handle::{KEEP_INBOX, NEXT_STEP, NEXT_TURN};
 use lockgate_plugin_api::abi::listener::{CRITICAL_FLAGS, REQUIRED};
 use lockgate_plugin_api::abi::process::{CUT, MERGED, TIMED_OUT};
 use lockgate_plugin_api::abi::tool::HAS_LAST_WORD;
@@ -26,7 +27,7 @@ pub(crate) fn texts() -> [(&'static str, &'static str); 6] {
 }
 
 /// The numbers, under the names that the C header has for them.
-pub(crate) fn numbers() -> [(&'static str, u32); 23] {
+pub(crate) fn numbers() -> [(&'static str, u32); 24] {
     [
         ("LOCKGATE_EPOCH", Entry::EPOCH),
         ("LOCKGATE_NOTE_TYPE", NOTE_TYPE),
@@ -42,6 +43,7 @@ pub(crate) fn numbers() -> [(&'static str, u32); 23] {
         ("LOCKGATE_TIMED_OUT", TIMED_OUT),
         ("LOCKGATE_NEXT_TURN", NEXT_TURN),
         ("LOCKGATE_NEXT_STEP", NEXT_STEP),
+        ("LOCKGATE_KEEP_INBOX", KEEP_INBOX),
         ("LOCKGATE_PURPOSE_LIVE", Purpose::Live.number()),
         ("LOCKGATE_PURPOSE_PROBE", Purpose::Probe.number()),
         ("LOCKGATE_PURPOSE_VALIDATE", Purpose::Validate.number()),

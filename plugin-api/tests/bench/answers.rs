@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use lockgate_plugin_api::testing::{Bench, Ended, Fault, Process, Sent, Target, call};
+use lockgate_plugin_api::testing::{
+    Bench, Cancel, Ended, Fault, Process, Progress, Sent, Target, call,
+};
 use lockgate_plugin_api::{
-    Block, Guard, Message, PreStep, PreStepDecision, PreTool, PreToolDecision, Prompt,
+    Block, Guard, Inbox, Message, PreStep, PreStepDecision, PreTool, PreToolDecision, Prompt,
     PromptDecision, ToolOutcome,
 };
 use serde_json::{Value, json};
@@ -239,4 +241,39 @@ fn a_tool_that_is_not_there_is_named_with_those_that_are() {
     let bench = bench();
     let expected = Fault::NoTool { name: "play".into(), offered: vec!["work".into()] };
     assert_eq!(bench.tool("play").unwrap_err(), expected);
+}
+
+#[test]
+fn what_a_plugin_does_to_the_agent_is_kept() {
+    let bench = bench();
+    let reach = |what: &str, with: &str| {
+        let call = call("reach").arguments(&json!([what, with]));
+        assert!(bench.pre_execute(&call).unwrap().is_none());
+        bench.sent().last().map(|it| it.message.text()).unwrap_or_default()
+    };
+    bench.log_event("turn/start", json!({"turn": 1}));
+    assert_eq!(reach("append", "probe/seen"), "");
+    assert_eq!(bench.appended(), [("probe/seen".to_owned(), json!({"by": "probe"}))]);
+    let refused = "the manifest does not declare the event type `turn/end`";
+    assert_eq!(reach("append", "turn/end"), refused);
+    assert_eq!(reach("events", ""), "1 probe/seen");
+    assert_eq!(reach("inbox", ""), "2 wait");
+    reach("cancel-keeping", "first");
+    assert_eq!(bench.inbox().next_step.len(), 3);
+    reach("cancel", "then");
+    assert_eq!(bench.inbox(), Inbox::default());
+    let cancel = |why: &str, keeps_inbox: bool| Cancel { reason: why.to_owned(), keeps_inbox };
+    assert_eq!(bench.cancels(), [cancel("first", true), cancel("then", false)]);
+}
+
+#[test]
+fn what_a_body_says_on_the_way_is_kept() {
+    let mut bench = bench();
+    bench.tool("work").unwrap().run(&json!({"do": "progress"})).unwrap();
+    let expected = Progress { done: 1, total: 3, text: "a third".into() };
+    assert_eq!(bench.progress(), [expected]);
+    assert_eq!(bench.take_changed_tools(), Ok(false));
+    bench.tool("work").unwrap().run(&json!({"do": "change"})).unwrap();
+    assert_eq!(bench.take_changed_tools(), Ok(true));
+    assert_eq!(bench.take_changed_tools(), Ok(false));
 }

@@ -60,6 +60,10 @@ impl Probe {
         next: &mut Next<PreToolDecision>,
     ) -> Option<PreToolDecision> {
         match call.name() {
+            "reach" => {
+                self.reach(call).await.unwrap();
+                None
+            }
             "over" | "deny" | "fail" | "panic" => Some(next.run().await),
             "stuck" => pending().await,
             "tick" => loop {
@@ -71,6 +75,27 @@ impl Probe {
             }
             _ => None,
         }
+    }
+
+    /// Does to the agent what the arguments say, and tells it what came of that.
+    async fn reach(&self, call: &ToolCall) -> Result<(), HostError> {
+        let agent = call.agent().unwrap();
+        let told = match call.args::<[String; 2]>().unwrap().each_ref().map(String::as_str) {
+            ["cancel", why] => return agent.cancel(why).await,
+            ["cancel-keeping", why] => return agent.cancel_keeping_inbox(why).await,
+            ["append", kind] => match agent.append(kind, &json!({"by": "probe"})).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error.to_string(),
+            },
+            ["inbox", _] => format!("{} wait", agent.inbox().await?.next_step.len()),
+            ["events", _] => {
+                let events = agent.events(1, 2).await?;
+                let events = events.iter().map(|it| format!("{} {}", it.seq, it.kind));
+                events.collect::<Vec<_>>().join(", ")
+            }
+            other => panic!("{other:?}"),
+        };
+        agent.inject(Message::from_plugin("probe", told)).await
     }
 
     fn never(&self, call: &ToolCall) -> Option<GuardDecision> {
@@ -140,6 +165,8 @@ impl Tool for Worker {
         match args["do"].as_str().unwrap_or_default() {
             "note" => run.defer_context(&Message::from_plugin("probe", "noted")),
             "conclude" => run.conclude_turn(),
+            "progress" => run.progress_of(1, 3, "a third"),
+            "change" => self.host.tools_changed()?,
             "panic" => panic!("a slip"),
             "spawn" => {
                 let (host, agent) = (self.host, run.call().agent().unwrap());
@@ -180,6 +207,7 @@ impl Tool for Worker {
 }
 
 export_plugin!(Probe {
+    events: ["probe/seen"],
     prompt_submit: screen,
     pre_step: async revise,
     turn_stopping: async follow,

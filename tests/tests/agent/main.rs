@@ -4,6 +4,7 @@
 mod calls;
 mod entering;
 mod gone;
+mod reach;
 mod stage;
 mod start;
 mod stopping;

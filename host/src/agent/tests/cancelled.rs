@@ -50,7 +50,7 @@ async fn a_model_that_does_not_see_the_cancellation_is_not_waited_for() {
             Box::pin(stream::pending())
         }
     }
-    let (registry, directory) = (Registry::default(), TempDir::new().unwrap());
+    let (registry, directory) = (no_plugins(), TempDir::new().unwrap());
     let session = Session::of(Arc::new(Deaf), registry, SESSION_START_GRACE, directory);
     session.agent.follow_up(user("Go.")).unwrap();
     session.until("request/context deaf/model").await;
@@ -79,7 +79,7 @@ async fn a_model_that_fails_over_the_cancellation_was_cancelled() {
     }
     let (agent, directory) = (Arc::new(OnceLock::new()), TempDir::new().unwrap());
     let model = Arc::new(Brittle(Arc::clone(&agent)));
-    let session = Session::of(model, Registry::default(), SESSION_START_GRACE, directory);
+    let session = Session::of(model, no_plugins(), SESSION_START_GRACE, directory);
     assert!(agent.set(session.agent.clone()).is_ok());
     session.agent.follow_up(user("Go.")).unwrap();
     session
@@ -198,7 +198,7 @@ async fn a_model_cannot_cancel_the_turn_that_asks_it() {
             Box::pin(stream::iter([Ok(said)]))
         }
     }
-    let (registry, directory) = (Registry::default(), TempDir::new().unwrap());
+    let (registry, directory) = (no_plugins(), TempDir::new().unwrap());
     let session = Session::of(Arc::new(Rash), registry, SESSION_START_GRACE, directory);
     session.agent.follow_up(user("Go.")).unwrap();
     let completed = r#"turn/end 1 {"kind":"completed"}"#;

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::abi::Prefixed;
-use crate::abi::agent::NEXT_TURN;
 use crate::abi::blocking::Closure;
 use crate::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
+use crate::abi::handle::{KEEP_INBOX, NEXT_TURN};
 use crate::abi::host::{HostTable, HostTableRef, RETIRED};
+use crate::abi::json::Json;
 use crate::abi::listener::Noted;
 use crate::abi::process::{MERGED, ProcessExit, ProcessSpecRef};
 use crate::abi::value::{Buf, Slice, Status, Str};
 use crate::testing::stage::{self, Stage};
-use crate::testing::{Line, Process, Sent, Target};
+use crate::testing::{AGENT, Cancel, Line, Process, Sent, Target};
 
 /// The table of every bench.
 pub(super) fn table() -> HostTableRef {
@@ -28,6 +29,11 @@ pub(super) fn table() -> HostTableRef {
         spawn,
         spawn_blocking,
         process,
+        cancel,
+        inbox,
+        events,
+        append,
+        tools_changed,
     });
     HostTableRef(TABLE.static_as_prefix())
 }
@@ -113,13 +119,13 @@ unsafe extern "C" fn send(
     // SAFETY: the plugin lends it during the call.
     let message = unsafe { read(message) };
     let answer = answer(instance, |stage| async move {
-        if agent != crate::testing::AGENT {
-            return Reply::Fault(format!("the agent {agent} is gone"));
+        if agent != AGENT {
+            return gone(agent);
         }
         let target = if target == NEXT_TURN { Target::NextTurn } else { Target::NextStep };
         match serde_json::from_str(&message) {
             Ok(message) => {
-                stage.send(Sent { target, wakes: wake != 0, message });
+                stage.agent().send(Sent { target, wakes: wake != 0, message });
                 Reply::Ready(Noted::DONE)
             }
             Err(error) => Reply::Fault(format!("this is no message: {error}")),
@@ -127,6 +133,100 @@ unsafe extern "C" fn send(
     });
     // SAFETY: the plugin gives empty places to write to.
     unsafe { write_future(answer, future, fault) }
+}
+
+unsafe extern "C" fn cancel(
+    instance: u64,
+    agent: u64,
+    flags: u32,
+    reason: Str,
+    future: *mut SeamFuture<Noted>,
+    fault: *mut Buf,
+) -> Status {
+    // SAFETY: the plugin lends it during the call.
+    let reason = unsafe { read(reason) };
+    let answer = answer(instance, |stage| async move {
+        if agent != AGENT {
+            return gone(agent);
+        }
+        stage.agent().cancel(Cancel { reason, keeps_inbox: flags & KEEP_INBOX != 0 });
+        Reply::Ready(Noted::DONE)
+    });
+    // SAFETY: the plugin gives empty places to write to.
+    unsafe { write_future(answer, future, fault) }
+}
+
+unsafe extern "C" fn inbox(
+    instance: u64,
+    agent: u64,
+    future: *mut SeamFuture<Json>,
+    fault: *mut Buf,
+) -> Status {
+    let answer = answer(instance, |stage| async move {
+        if agent != AGENT {
+            return gone(agent);
+        }
+        Json::reply(Some(&stage.agent().inbox()))
+    });
+    // SAFETY: the plugin gives empty places to write to.
+    unsafe { write_future(answer, future, fault) }
+}
+
+unsafe extern "C" fn events(
+    instance: u64,
+    agent: u64,
+    from: u64,
+    most: u64,
+    future: *mut SeamFuture<Json>,
+    fault: *mut Buf,
+) -> Status {
+    let answer = answer(instance, |stage| async move {
+        if agent != AGENT {
+            return gone(agent);
+        }
+        Json::reply(Some(&stage.agent().events(from, most)))
+    });
+    // SAFETY: the plugin gives empty places to write to.
+    unsafe { write_future(answer, future, fault) }
+}
+
+unsafe extern "C" fn append(
+    instance: u64,
+    agent: u64,
+    kind: Str,
+    data: Str,
+    future: *mut SeamFuture<Noted>,
+    fault: *mut Buf,
+) -> Status {
+    // SAFETY: the plugin lends both during the call.
+    let [kind, data] = [kind, data].map(|it| unsafe { read(it) });
+    let answer = answer(instance, |stage| async move {
+        if agent != AGENT {
+            return gone(agent);
+        }
+        if !stage.may_append(&kind) {
+            return Reply::Fault(format!("the manifest does not declare the event type `{kind}`"));
+        }
+        match serde_json::from_str(&data) {
+            Ok(data) => {
+                stage.agent().append(stage.now(), &kind, data);
+                Reply::Ready(Noted::DONE)
+            }
+            Err(error) => Reply::Fault(format!("the data of `{kind}` is no JSON: {error}")),
+        }
+    });
+    // SAFETY: the plugin gives empty places to write to.
+    unsafe { write_future(answer, future, fault) }
+}
+
+fn gone<D>(agent: u64) -> Reply<D> {
+    Reply::Fault(format!("the agent {agent} is gone"))
+}
+
+unsafe extern "C" fn tools_changed(instance: u64, fault: *mut Buf) -> Status {
+    let changed = stage::find(instance).map(|it| it.change_tools()).ok_or(RETIRED.to_owned());
+    // SAFETY: the plugin gives an empty place to write to.
+    unsafe { write_done(changed, fault) }
 }
 
 unsafe extern "C" fn spawn(

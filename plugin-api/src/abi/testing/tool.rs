@@ -9,10 +9,12 @@ use super::lend::LentCall;
 use crate::abi::Prefixed;
 use crate::abi::call::CallTableRef;
 use crate::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
-use crate::abi::tool::{HAS_LAST_WORD, Json, NestedCallRef, RunTable, RunTableRef, ToolEntryRef};
+use crate::abi::json::Json;
+use crate::abi::tool::{HAS_LAST_WORD, NestedCallRef, RunTable, RunTableRef, ToolEntryRef};
 use crate::abi::value::{Buf, Status, Str};
 use crate::message::Message;
 use crate::outcome::ToolOutcome;
+use crate::testing::Progress;
 use crate::testing::stage::Stage;
 use crate::testing::wait;
 use crate::tool::ToolSpec;
@@ -72,6 +74,7 @@ impl Entry {
                 defer_context,
                 call_tool,
                 conclude_turn,
+                progress,
             });
             // SAFETY: `table` outlives the body's future, which `answer` drops.
             let table = RunTableRef(unsafe { table.as_prefix() });
@@ -232,4 +235,12 @@ unsafe extern "C" fn call_tool(
 unsafe extern "C" fn conclude_turn(state: *const ()) {
     // SAFETY: called with the table's state, while it is lent.
     unsafe { running(state) }.concludes.store(true, Ordering::Relaxed);
+}
+
+unsafe extern "C" fn progress(state: *const (), done: u64, total: u64, text: Str) {
+    // SAFETY: called with the table's state, while it is lent.
+    let running = unsafe { running(state) };
+    // SAFETY: the body lends it during the call.
+    let text = unsafe { text.read() }.unwrap_or("(not UTF-8)").to_owned();
+    running.stage.make_progress(Progress { done, total, text });
 }
