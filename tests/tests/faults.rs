@@ -196,6 +196,32 @@ fn panics_stay_with_the_plugin_whatever_they_carry() {
 }
 
 #[test]
+fn a_host_future_that_ends_elsewhere_stops_no_clock_for_ever() {
+    let outcome = two_workers().block_on(async {
+        let orders = json!({"tools": true, "late_gate": "sleep-elsewhere"});
+        let stage = stage_with(&[("puppet", orders)], short());
+        let call = stage.host.execute(request("echo", &json!({"value": "hi"})));
+        tokio::time::timeout(Duration::from_secs(30), call).await.unwrap()
+    });
+    assert_eq!(seen(&outcome), timed_out("pre-execute", "late_gate"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_waits_for_any_more_is_given_up_after_its_grace() {
+    let options = HostOptions { dispatch: Dispatch::Inline, ..HostOptions::default() };
+    let orders =
+        [("puppet", json!({"around": "abandon:"})), ("puppet-b", json!({"around": "never:"}))];
+    let stage = stage_with(&orders, options);
+    let began = tokio::time::Instant::now();
+    let outcome = stage.host.execute(request("echo", &json!({}))).await;
+    assert_eq!(began.elapsed().as_secs(), 5);
+    assert_eq!(
+        seen(&outcome),
+        json!({"isError": true, "text": "Error: unknown tool \"echo\"", "code": "UNKNOWN_TOOL"})
+    );
+}
+
+#[test]
 fn destructors_that_panic_change_nothing() {
     let runtime = two_workers();
     let outcome = runtime.block_on(async {

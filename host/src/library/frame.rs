@@ -7,6 +7,7 @@
 
 mod level;
 mod question;
+mod time;
 
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -149,7 +150,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         let clock = self.clock();
         let level = &mut self.levels[depth];
         let reply = match &mut level.state {
-            LevelState::Done(_) => return false,
+            LevelState::Done(_) | LevelState::GivenUp => return false,
             LevelState::End(future) => match future.as_mut().poll(cx) {
                 Poll::Pending => return false,
                 Poll::Ready(answer) => {
@@ -174,7 +175,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                     // Somebody has answered: the task ends, and all of this with it.
                     _ if !is_open => return false,
                     Poll::Pending => {
-                        level.keep_time(self.places[level.place].patience.answer);
+                        level.keep_time(self.places[level.place].patience.answer, cx.waker());
                         return false;
                     }
                     Poll::Ready(reply) => reply,
@@ -183,14 +184,14 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
         };
         let (place, spent) = (&self.places[level.place], level.spent);
         let verdict = self.judge(place, reply, spent);
-        self.put(depth, verdict);
+        self.put(depth, LevelState::Done(verdict));
         true
     }
 
     /// The listener at `depth` is done: drops its future, which may run the plugin's code.
-    fn put(&mut self, depth: usize, verdict: Option<Verdict<S::Answer>>) {
+    fn put(&mut self, depth: usize, state: LevelState<'a, S::Answer>) {
         let level = &mut self.levels[depth];
-        let old = mem::replace(&mut level.state, LevelState::Done(verdict));
+        let old = mem::replace(&mut level.state, state);
         if matches!(old, LevelState::Listener(_)) {
             let number = self.places[level.place].number;
             self.watched(number, || drop(old));
@@ -270,17 +271,20 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 self.watched(number, || desk.answer(answer));
             }
             // Also where it has given up and asks again: what failed has failed.
-            (Err(failure), LevelState::Listener(_), _) => self.put(asker, Some(Err(failure))),
+            (Err(failure), LevelState::Listener(_), _) => {
+                self.put(asker, LevelState::Done(Some(Err(failure))));
+            }
             (Ok(_) | Err(_), _, _) => {}
         }
     }
 
     /// Takes the innermost level away if it is done.
     fn settle(&mut self) -> Settled<S::Answer> {
-        let Some(level) = self.levels.pop_if(|it| matches!(it.state, LevelState::Done(_))) else {
+        let Some(level) = self.levels.pop_if(|it| it.is_done()) else {
             return Settled::Nothing;
         };
         let verdict = match level.state {
+            LevelState::GivenUp => return Settled::Level,
             LevelState::Done(Some(verdict)) => Some(verdict),
             // As if the listener were not there: the chain goes on behind it.
             _ => self.ask_from(level.place + 1),
@@ -293,44 +297,6 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
             }
             (None, _) => Settled::Level,
         }
-    }
-
-    /// Tells what a listener started and no longer waits for to end.
-    fn release_abandoned(&self) {
-        let Some((_, askers)) = self.levels.split_last() else { return };
-        let Some(gone) = askers.iter().position(|it| !it.is_waiting()) else { return };
-        for signal in self.levels[gone + 1..].iter().filter_map(|it| it.signal.as_ref()) {
-            signal.fire();
-        }
-    }
-
-    /// Gives up the listeners whose own time is over.
-    fn poll_patience(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut moved = false;
-        for depth in 0..self.levels.len() {
-            if self.levels[depth].is_out_of_time(cx) {
-                let level = &self.levels[depth];
-                let (place, spent) = (&self.places[level.place], level.spent);
-                let verdict = Err(ListenerFailure::too_slow(place));
-                self.report(place, Some(&verdict), spent);
-                self.put(depth, Some(verdict));
-                moved = true;
-            }
-        }
-        moved
-    }
-
-    /// Fires the deadlines that have passed while something runs further in.
-    fn poll_timers(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some((_, askers)) = self.levels.split_last_mut() else { return false };
-        let mut passed = false;
-        for level in askers {
-            if level.timer.as_mut().is_some_and(|it| it.as_mut().poll(cx).is_ready()) {
-                level.pass_deadline();
-                passed = true;
-            }
-        }
-        passed
     }
 
     fn clock(&self) -> Option<Instant> {
@@ -368,6 +334,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Future for Frame<'a, S, E> {
             moved |= this.serve();
             moved |= this.poll_timers(cx);
             moved |= this.poll_patience(cx);
+            moved |= this.poll_grace(cx);
             if !moved {
                 return Poll::Pending;
             }
@@ -382,7 +349,7 @@ impl<S: Lend, E> Drop for Frame<'_, S, E> {
         while let Some(level) = self.levels.pop() {
             let entered = match &level.state {
                 LevelState::Listener(_) => self.terms.watch.enter(self.places[level.place].number),
-                LevelState::End(_) | LevelState::Done(_) => false,
+                LevelState::End(_) | LevelState::Done(_) | LevelState::GivenUp => false,
             };
             drop(level);
             if entered {

@@ -5,12 +5,21 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::task::AtomicWaker;
 
 /// The host's functions that a listener has called and that have not answered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hosted {
-    waiting: Arc<AtomicUsize>,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: AtomicUsize,
+    /// Woken when none is left, which may be on a thread that polls no listener.
+    waker: AtomicWaker,
 }
 
 thread_local! {
@@ -21,7 +30,24 @@ thread_local! {
 impl Hosted {
     /// Whether there is any.
     pub(super) fn is_waited_for(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
+        self.state.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// As [`is_waited_for`](Self::is_waited_for); if so, `waker` hears of it when that ends.
+    pub(super) fn waits(&self, waker: &Waker) -> bool {
+        if !self.is_waited_for() {
+            return false;
+        }
+        self.state.waker.register(waker);
+        // Looked at again, for what has ended in between.
+        self.is_waited_for()
+    }
+}
+
+impl Hosted {
+    /// Whether this thread is inside the listener.
+    fn is_inside(&self) -> bool {
+        INSIDE.with_borrow(|it| it.as_ref().is_some_and(|it| Arc::ptr_eq(&it.state, &self.state)))
     }
 }
 
@@ -37,7 +63,7 @@ pub(super) fn counting<R>(hosted: Option<&Hosted>, f: impl FnOnce() -> R) -> R {
 pub(super) fn counted<F: Future>(future: F) -> Counted<F> {
     let hosted = INSIDE.with_borrow(Clone::clone);
     if let Some(hosted) = &hosted {
-        hosted.waiting.fetch_add(1, Ordering::Relaxed);
+        hosted.state.waiting.fetch_add(1, Ordering::Relaxed);
     }
     Counted { future: Box::pin(future), hosted }
 }
@@ -61,7 +87,11 @@ impl<F: Future> Future for Counted<F> {
 impl<F> Counted<F> {
     fn release(&mut self) {
         if let Some(hosted) = self.hosted.take() {
-            hosted.waiting.fetch_sub(1, Ordering::Relaxed);
+            let was_last = hosted.state.waiting.fetch_sub(1, Ordering::AcqRel) == 1;
+            // Whoever polls the listener looks by itself when it is out again.
+            if was_last && !hosted.is_inside() {
+                hosted.state.waker.wake();
+            }
         }
     }
 }

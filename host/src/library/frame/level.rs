@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use lockgate_plugin_api::abi::future::{Out, SeamFuture};
@@ -29,6 +29,8 @@ pub(super) struct Level<'a, D> {
     pub(super) timer: Option<Pin<Box<Sleep>>>,
     /// The listener's own time that is left, while it is not waiting for anybody.
     own: OwnTime,
+    /// How long it may go on, once nobody waits for it.
+    grace: Option<Pin<Box<Sleep>>>,
     pub(super) spent: Duration,
 }
 
@@ -37,6 +39,8 @@ pub(super) enum LevelState<'a, D> {
     End(Pin<Box<dyn Future<Output = D> + Send + 'a>>),
     /// It has answered, or has no opinion; what it started further in is waited for first.
     Done(Option<Verdict<D>>),
+    /// Nobody waits for it, and it did not end when it was told to.
+    GivenUp,
 }
 
 /// What became of a question.
@@ -62,15 +66,33 @@ impl<'a, D: Out> Level<'a, D> {
         spent: Duration,
     ) -> Self {
         let (serving, deadlines, timer) = (None, Vec::new(), None);
-        let own = OwnTime::default();
-        Self { place, state, desk, serving, signal, deadlines, timer, own, spent }
+        let (own, grace) = (OwnTime::default(), None);
+        Self { place, state, desk, serving, signal, deadlines, timer, own, grace, spent }
+    }
+
+    /// Whether it has come to its end.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, LevelState::Done(_) | LevelState::GivenUp)
+    }
+
+    /// Nobody waits for it any more: it may go on for `grace` from when this is first said.
+    pub(super) fn grant(&mut self, grace: Duration) {
+        self.grace.get_or_insert_with(|| Box::pin(tokio::time::sleep(grace)));
+    }
+
+    /// Whether that is over. A listener that waits for a body goes on as long as the body does.
+    pub(super) fn is_out_of_grace(&mut self, cx: &mut Context<'_>) -> bool {
+        if !matches!(self.state, LevelState::Listener(_)) || self.is_waiting() {
+            return false;
+        }
+        self.grace.as_mut().is_some_and(|it| it.as_mut().poll(cx).is_ready())
     }
 
     /// The number of the question that its listener waits for, if it does.
     pub(super) fn asked(&self) -> Option<u64> {
         match &self.state {
             LevelState::Listener(_) => self.desk.as_ref()?.asked(),
-            LevelState::End(_) | LevelState::Done(_) => None,
+            LevelState::End(_) | LevelState::Done(_) | LevelState::GivenUp => None,
         }
     }
 
@@ -81,8 +103,8 @@ impl<'a, D: Out> Level<'a, D> {
 
     /// The listener has not answered yet: its time runs, unless it waits for what is further in or
     /// for the host. All of it is `patience`.
-    pub(super) fn keep_time(&mut self, patience: Duration) {
-        let hosted = self.desk.as_ref().is_some_and(|it| it.hosted().is_waited_for());
+    pub(super) fn keep_time(&mut self, patience: Duration, waker: &Waker) {
+        let hosted = self.desk.as_ref().is_some_and(|it| it.hosted().waits(waker));
         if hosted || self.asked().is_some() {
             self.own.stop();
         } else {
