@@ -3,6 +3,7 @@
 mod assemble;
 mod batch;
 mod inbox;
+mod single;
 mod state;
 mod step;
 #[cfg(test)]
@@ -13,15 +14,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use lockgate_plugin_api::{Inbox, Message, SessionSource};
+use lockgate_plugin_api::{Inbox, Message, SessionSource, ToolOutcome};
 use tokio::runtime::Handle;
 
+use crate::approval::{ApprovalRequest, Approvals};
 use crate::model::Model;
 use crate::reach::{self, ReachError, Reachable};
 use crate::registry::Registry;
 use crate::seam;
-use crate::session::{AbortCause, Fact, InboxTarget, LogError, SessionLog};
+use crate::session::{
+    AbortCause, ApprovalOutcome, ApprovalPolicy, Fact, InboxTarget, LogError, SessionLog,
+};
 use crate::signal::Signal;
+pub use single::CallError;
 use state::{State, Turn};
 
 /// How long the first request waits for what *session-start* listeners have to say, unless told
@@ -50,6 +55,20 @@ pub struct AgentOptions {
     pub source: SessionSource,
     /// How long the first request waits for *session-start* listeners; zero for not at all.
     pub session_start_grace: Duration,
+    /// What becomes of questions whether a call may run, unless its session says otherwise.
+    pub approvals: Approvals,
+}
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        Self {
+            cwd: None,
+            system: None,
+            source: SessionSource::Startup,
+            session_start_grace: SESSION_START_GRACE,
+            approvals: Approvals::default(),
+        }
+    }
 }
 
 /// What an agent is doing.
@@ -158,6 +177,33 @@ impl Agent {
         self.core.state().inbox.waiting().clone()
     }
 
+    /// From now on the questions of this session, whether a call may run, are answered by
+    /// `policy`, and the model is told. Nothing happens where that was so already.
+    ///
+    /// # Errors
+    ///
+    /// If the log cannot be written.
+    pub fn set_approval_policy(&self, policy: ApprovalPolicy) -> Result<(), LogError> {
+        self.core.state().set_approval_policy(policy, self.core.options.approvals)
+    }
+
+    /// Makes one call of the tool `name` with `arguments`, one JSON text, in a turn of its own, as
+    /// if a model had asked for it: for this agent, with approvals, in its session. What it adds to
+    /// the conversation waits in the inbox.
+    ///
+    /// [`cancel`](Self::cancel) cancels it. It goes on if nobody waits for it.
+    ///
+    /// # Errors
+    ///
+    /// If a turn runs, or the log cannot be written.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Arc<ToolOutcome>, CallError> {
+        single::call(&self.core, name, arguments).await
+    }
+
     /// What it is doing.
     pub fn status(&self) -> Status {
         *self.core.state().status().borrow()
@@ -243,6 +289,25 @@ impl Reachable for Core {
         let events = state.log.events().get(from..).unwrap_or_default();
         let events = &events[..most.min(events.len())];
         serde_json::to_string(events).expect("events always serialise")
+    }
+
+    fn ask_approval(&self, request: &ApprovalRequest) -> Result<Approvals, ReachError> {
+        let mut state = self.state();
+        if !state.is_running() {
+            return Err(ReachError::NoTurnToAskIn);
+        }
+        state.append(Fact::ApprovalAsked {
+            id: request.id.clone(),
+            tool_name: request.tool.clone(),
+            call_id: Some(request.call_id.clone()),
+            reason: request.reason.clone(),
+        })?;
+        Ok(state.approval_policy().map_or(self.options.approvals, Approvals::from))
+    }
+
+    fn decide_approval(&self, id: &str, outcome: ApprovalOutcome) -> Result<(), ReachError> {
+        self.state().append(Fact::ApprovalDecided { id: id.to_owned(), outcome })?;
+        Ok(())
     }
 
     fn append(&self, fact: Fact) -> Result<(), ReachError> {

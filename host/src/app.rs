@@ -1,11 +1,13 @@
 //! The command line.
 
+mod approve;
 mod call;
 mod demo;
 mod host_setup;
 mod plugins;
 mod run;
 mod screen;
+mod typed;
 mod watch_session;
 
 use std::io;

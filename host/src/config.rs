@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::approval::Approvals;
 use crate::settings::PluginSettings;
 
 pub use self::read::{Fault, Place};
@@ -31,6 +32,9 @@ pub struct Config {
     /// `session_start_grace_ms`: how long the first request waits for those who are told that a
     /// session starts, in whole milliseconds; zero for not at all.
     pub session_start_grace: Option<Duration>,
+    /// `approve`: what becomes of tool calls that somebody should be asked about: `ask`, `never`
+    /// or `always`.
+    pub approve: Option<Approvals>,
     /// `system`: the system prompt.
     pub system: Option<String>,
     /// `model`: the model, as the command line takes it.

@@ -3,6 +3,7 @@
 mod agent;
 #[cfg(feature = "app")]
 pub mod app;
+mod approval;
 pub mod artifact;
 pub mod compat;
 #[cfg(feature = "app")]
@@ -28,7 +29,8 @@ mod tools;
 mod trail;
 mod watchdog;
 
-pub use agent::{Agent, AgentOptions, SESSION_START_GRACE, Status};
+pub use agent::{Agent, AgentOptions, CallError, SESSION_START_GRACE, Status};
+pub use approval::{AnyApprover, ApprovalRequest, Approvals, Approver};
 pub use dispatch::Dispatch;
 pub use host::{Host, PluginReport, PluginState, StartError, check};
 pub use options::HostOptions;

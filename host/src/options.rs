@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::approval::AnyApprover;
 use crate::dispatch::Dispatch;
 use crate::probe::Probe;
 use crate::progress::ProgressSink;
@@ -26,6 +27,9 @@ pub struct HostOptions {
     pub deadlines: Deadlines,
     /// Who is told every answer of every listener. Costs time for each, so none by default.
     pub trail: Option<TrailSink>,
+    /// Who is asked where a listener says that somebody should be. Without it such a call is
+    /// denied.
+    pub approver: Option<AnyApprover>,
     /// Who is told how far the bodies of tools are.
     pub progress: Option<ProgressSink>,
 }

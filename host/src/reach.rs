@@ -7,7 +7,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use lockgate_plugin_api::{Inbox, Message};
 use thiserror::Error;
 
-use crate::session::{AbortCause, Fact, InboxTarget, LogError};
+use crate::approval::{ApprovalRequest, Approvals};
+use crate::session::{AbortCause, ApprovalOutcome, Fact, InboxTarget, LogError};
 
 /// An agent, for plugins. Everything is done when the function has returned.
 pub(crate) trait Reachable: Send + Sync {
@@ -29,6 +30,18 @@ pub(crate) trait Reachable: Send + Sync {
     /// The events of its session from the number `from` on, at most `most`: a JSON list.
     fn events(&self, from: u64, most: u64) -> String;
 
+    /// Writes down that somebody is asked about a call, and says by which rules.
+    ///
+    /// # Errors
+    /// When no turn is open, or the log cannot be written.
+    fn ask_approval(&self, request: &ApprovalRequest) -> Result<Approvals, ReachError>;
+
+    /// Writes down the answer.
+    ///
+    /// # Errors
+    /// When the log cannot be written.
+    fn decide_approval(&self, id: &str, outcome: ApprovalOutcome) -> Result<(), ReachError>;
+
     /// Appends a fact of which no conversation is made.
     ///
     /// # Errors
@@ -45,6 +58,9 @@ pub(crate) enum ReachError {
     /// The event belongs to a turn.
     #[error("an event of this type belongs to a turn, and no turn is open")]
     NoTurn,
+    /// A question about a call belongs to a turn.
+    #[error("approval can be asked for only while a turn is open, and none is")]
+    NoTurnToAskIn,
 }
 
 static OPEN: LazyLock<Mutex<HashMap<u64, Weak<dyn Reachable>>>> = LazyLock::new(Mutex::default);

@@ -13,6 +13,7 @@ use lockgate_plugin_api::{ListenerExport, Manifest, SeamName};
 use serde::Serialize;
 use tokio::runtime::Handle;
 
+use crate::approval::AnyApprover;
 use crate::dispatch::Dispatcher;
 use crate::generation::{self, Generation};
 use crate::library::body::BoundTool;
@@ -51,6 +52,8 @@ pub(crate) struct Snapshot {
     pub(crate) dispatcher: Dispatcher,
     /// Who is told every answer.
     pub(crate) trail: Option<TrailSink>,
+    /// Who is asked for approval.
+    pub(crate) approver: Option<AnyApprover>,
     /// Who is told how far bodies are.
     pub(crate) progress: Option<ProgressSink>,
     /// Where the calls that bodies make find what is live.
@@ -167,7 +170,8 @@ impl Parts {
     fn snapshot(&self) -> Result<Snapshot, Refusal> {
         let Self { live, lost, options, runtime } = self;
         let (trail, progress) = (options.trail.clone(), options.progress.clone());
-        let mut snapshot = Snapshot { trail, progress, ..Snapshot::default() };
+        let approver = options.approver.clone();
+        let mut snapshot = Snapshot { trail, approver, progress, ..Snapshot::default() };
         let mut chain = Chain { live, lost, options, watched: Vec::new() };
         snapshot.session_start = chain.places()?;
         snapshot.prompt_submit = chain.places()?;

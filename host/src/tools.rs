@@ -4,6 +4,7 @@
 //! Whatever fails on the way becomes the outcome; nothing escapes as an error.
 
 mod around;
+mod asked;
 mod body;
 mod call;
 mod failure;
@@ -52,6 +53,14 @@ enum Route {
     },
     /// Straight to the observers: something failed that must not be covered up.
     Final(ToolOutcome),
+}
+
+/// Whether somebody is asked where a listener says so.
+#[derive(Debug, Clone, Copy)]
+enum Asks {
+    Somebody,
+    /// A question counts as not answered.
+    Nobody,
 }
 
 /// A call under way.
@@ -143,7 +152,7 @@ impl Pipeline<'_> {
         if self.is_cancelled() {
             return failure::aborted(false);
         }
-        let route = match self.admit().await {
+        let route = match self.admit(Asks::Somebody).await {
             Some(route) => route,
             None if self.is_cancelled() => refused(failure::aborted(false)),
             None => self.around().await,
@@ -155,7 +164,7 @@ impl Pipeline<'_> {
     }
 
     /// Whether the call may run: `None` if so.
-    async fn admit(&self) -> Option<Route> {
+    async fn admit(&self, asks: Asks) -> Option<Route> {
         let decision = match seam::pre_execute(self.asking, self.call).await {
             Ok(decision) => decision,
             Err(failure) => return Some(Route::Final(failure::listener(&failure))),
@@ -163,7 +172,13 @@ impl Pipeline<'_> {
         let denied = match decision.verdict() {
             Ok(PreTool::Allow) => None,
             Ok(PreTool::Deny { reason }) => Some(failure::denied(reason, "DENIED")),
-            Ok(PreTool::Ask { reason }) => Some(failure::unasked(&self.call.call().name, reason)),
+            Ok(PreTool::Ask { reason }) => match asks {
+                Asks::Somebody => match self.ask(reason).await {
+                    None => None,
+                    route => return route,
+                },
+                Asks::Nobody => Some(failure::unasked(&self.call.call().name, reason)),
+            },
             // What cannot be read has been refused on its way out; not a yes in any case.
             Err(error) => Some(failure::denied(&error.to_string(), "LISTENER_PROTOCOL")),
         };

@@ -1,5 +1,4 @@
 //! What a live plugin offers and asks for: tools that change, words on how far a body is, and time.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

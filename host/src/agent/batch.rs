@@ -56,7 +56,7 @@ pub(super) async fn run(
 }
 
 /// Appends the outcome of the call that event `call` began, and parks its contexts.
-fn commit(
+pub(super) fn commit(
     core: &Core,
     place: Place,
     call: u64,

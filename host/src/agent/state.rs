@@ -8,9 +8,10 @@ use tokio::sync::watch;
 use super::Status;
 use super::inbox::{Boundary, Claimed, Inbox};
 use super::turn::{Ending, TurnError};
+use crate::approval::Approvals;
 use crate::session::{
-    AbortCause, CallConfig, Fact, HeaderReason, InboxTarget, LogError, RequestHeader, SessionLog,
-    TurnEndReason,
+    AbortCause, ApprovalPolicy, CallConfig, Fact, HeaderReason, InboxTarget, LogError,
+    RequestHeader, SessionLog, TurnEndReason,
 };
 use crate::signal::Signal;
 
@@ -32,6 +33,8 @@ struct Running {
     cause: Option<AbortCause>,
     /// Whether the agent was woken after that.
     woken: bool,
+    /// Whether it asks no model, so that what arrives meanwhile wakes the agent afterwards.
+    alone: bool,
 }
 
 /// A turn that has been opened.
@@ -121,7 +124,8 @@ impl State {
         };
         // A turn that goes on will find the message by itself, one that was cancelled will not.
         running.woken |= match running.cause {
-            None | Some(AbortCause::Disposed) => false,
+            None => running.alone,
+            Some(AbortCause::Disposed) => false,
             Some(
                 AbortCause::User
                 | AbortCause::Parent
@@ -147,6 +151,46 @@ impl State {
         let running = self.running.as_mut()?;
         running.cause.get_or_insert(cause);
         Some(running.signal.clone())
+    }
+
+    /// How questions whether a call may run are answered, if the session says.
+    pub(super) fn approval_policy(&self) -> Option<ApprovalPolicy> {
+        self.last(
+            |it| {
+                if let Fact::ApprovalPolicy { policy, .. } = it { Some(*policy) } else { None }
+            },
+        )
+    }
+
+    /// Has them answered by `policy`, where they were not already; `usual` holds where the session
+    /// says nothing.
+    pub(super) fn set_approval_policy(
+        &mut self,
+        policy: ApprovalPolicy,
+        usual: Approvals,
+    ) -> Result<(), LogError> {
+        if self.approval_policy().map_or(usual, Approvals::from) == policy.into() {
+            return Ok(());
+        }
+        self.append(Fact::ApprovalPolicy { policy, source: None })?;
+        let notice = match policy {
+            ApprovalPolicy::Ask => "From now on the user may be asked whether a tool call may run.",
+            ApprovalPolicy::Never => {
+                "From now on tool calls that would need the user's approval are denied."
+            }
+        };
+        self.push(InboxTarget::NextStep, Message::from_plugin("approval", notice))
+    }
+
+    /// Opens a turn that claims nothing, unless one runs.
+    pub(super) fn open_alone(&mut self) -> Result<Option<(u32, Signal)>, LogError> {
+        if self.running.is_some() {
+            return Ok(None);
+        }
+        let number = self.next_turn();
+        self.append(Fact::TurnStart { turn: number })?;
+        self.failure = None;
+        Ok(Some((number, self.run(true))))
     }
 
     /// Whether a turn is open.
@@ -183,19 +227,29 @@ impl State {
     }
 
     fn open(&mut self) -> Option<Turn> {
-        let last =
-            self.last(|it| if let Fact::TurnStart { turn } = it { Some(*turn) } else { None });
-        let number = 1 + last.unwrap_or(0);
+        let number = self.next_turn();
         if let Err(error) = self.append(Fact::TurnStart { turn: number }) {
             self.fail(error);
             self.status.send_replace(Status::Idle);
             return None;
         }
-        let signal = Signal::new();
-        self.running = Some(Running { signal: signal.clone(), cause: None, woken: false });
-        self.status.send_replace(Status::Running);
+        let signal = self.run(false);
         let claimed = self.introduced.has_fired().then(|| self.claim(Boundary::Turn));
         Some(Turn { number, signal, claimed })
+    }
+
+    fn next_turn(&self) -> u32 {
+        let last =
+            self.last(|it| if let Fact::TurnStart { turn } = it { Some(*turn) } else { None });
+        1 + last.unwrap_or(0)
+    }
+
+    /// A turn runs now: its signal.
+    fn run(&mut self, alone: bool) -> Signal {
+        let signal = Signal::new();
+        self.running = Some(Running { signal: signal.clone(), cause: None, woken: false, alone });
+        self.status.send_replace(Status::Running);
+        signal
     }
 
     /// The last thing of some kind that happened.

@@ -59,9 +59,8 @@ impl Session {
         log.observe(move |event| show.send_modify(|it: &mut Vec<_>| it.push(event.clone())));
         let options = AgentOptions {
             cwd: Some("/work".into()),
-            system: None,
-            source: SessionSource::Startup,
             session_start_grace,
+            ..AgentOptions::default()
         };
         let agent = Agent::start(registry, model, log, options);
         Self { agent, seen, _directory: directory }

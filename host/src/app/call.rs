@@ -7,7 +7,15 @@ use lockgate_plugin_api::{Block, ToolOutcome};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::approve::{self, Approve};
+use super::host_setup::Setup;
+use super::typed::Typed;
 use super::{Ending, Failure, PluginArgs, screen};
+use crate::agent::{Agent, AgentOptions};
+use crate::approval::Approvals;
+use crate::host::Host;
+use crate::model::{Chunks, Model, ModelName, Request};
+use crate::session::{AbortCause, Header, LlmFailure, SessionLog, unix_millis};
 use crate::signal::Signal;
 use crate::tools::CallRequest;
 use crate::trail::{TrailEntry, TrailSink};
@@ -25,6 +33,9 @@ pub(super) struct CallArgs {
     /// Asks everybody who decides, and runs nothing.
     #[arg(long)]
     dry_run: bool,
+    /// What becomes of the call where somebody should be asked about it.
+    #[arg(long, value_enum, env = "LOCKGATE_APPROVE")]
+    approve: Option<Approve>,
     /// Prints the outcome and the trail as JSON.
     #[arg(long)]
     json: bool,
@@ -44,7 +55,28 @@ struct Report {
 }
 
 /// The codes of a policy's no, as opposed to a failure.
-const REFUSALS: [&str; 4] = ["DENIED", "DENIED_BY_GUARD", "APPROVAL_UNAVAILABLE", "BLOCKED"];
+const REFUSALS: [&str; 6] = [
+    "DENIED",
+    "DENIED_BY_GUARD",
+    "APPROVAL_REJECTED",
+    "APPROVAL_CANCELLED",
+    "APPROVAL_UNAVAILABLE",
+    "BLOCKED",
+];
+
+/// The model of an agent that makes one call and is asked nothing.
+struct Nobody;
+
+impl Model for Nobody {
+    fn name(&self) -> ModelName {
+        ModelName { provider: "none".into(), model: "none".into() }
+    }
+
+    fn request(&self, _: Request) -> Chunks {
+        let failure = LlmFailure::new("NO_ADAPTER", "there is no model for one call alone");
+        Box::pin(futures_util::stream::iter([Err(failure)]))
+    }
+}
 
 pub(super) async fn call(args: CallArgs) -> Result<Ending, Failure> {
     if let Err(error) = serde_json::from_str::<&RawValue>(&args.arguments) {
@@ -53,28 +85,39 @@ pub(super) async fn call(args: CallArgs) -> Result<Ending, Failure> {
     let trail: Arc<Mutex<Vec<TrailEntry>>> = Arc::default();
     let sink = Arc::clone(&trail);
     let sink = TrailSink::new(move |entry| {
-        sink.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        // Not what the agent's own seams answer: it is there for the call only.
+        if entry.call.is_some() {
+            sink.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        }
     });
     let wants_trail = args.explain || args.json;
-    let setup = args.plugins.setup(wants_trail.then_some(sink))?;
+    let mut setup = args.plugins.setup(wants_trail.then_some(sink))?;
+    setup.options.approver = Some(approve::person(Arc::new(Typed::new())));
+    let approvals = setup.approvals(args.approve);
     let host = setup.start()?;
-    let request = CallRequest {
-        call_id: "call_1".into(),
-        name: args.tool,
-        arguments: args.arguments,
-        agent: None,
-        cwd: Some(setup.cwd.clone()),
-        signal: Signal::new(),
+    let (outcome, interrupted) = if args.dry_run {
+        let request = CallRequest {
+            call_id: "call_1".into(),
+            name: args.tool,
+            arguments: args.arguments,
+            agent: None,
+            cwd: Some(setup.cwd.clone()),
+            signal: Signal::new(),
+        };
+        let signal = request.signal.clone();
+        let outcome = host.rehearse(request);
+        let (outcome, interrupted) = until_interrupted(outcome, || signal.fire()).await;
+        (outcome.map(Arc::new), interrupted)
+    } else {
+        let agent = ephemeral(&host, &setup, approvals);
+        let outcome = agent.call_tool(&args.tool, &args.arguments);
+        let cancel = || {
+            // Its log is in no file, so that nothing can go wrong with it.
+            let _ = agent.cancel(AbortCause::User);
+        };
+        let (outcome, interrupted) = until_interrupted(outcome, cancel).await;
+        (Some(outcome?), interrupted)
     };
-    let signal = request.signal.clone();
-    let outcome = async {
-        if args.dry_run {
-            host.rehearse(request).await.map(Arc::new)
-        } else {
-            Some(host.execute(request).await)
-        }
-    };
-    let (outcome, interrupted) = until_interrupted(outcome, &signal).await;
     let trail = std::mem::take(&mut *trail.lock().unwrap_or_else(PoisonError::into_inner));
     if args.explain && !args.json {
         trail.iter().for_each(screen::decision);
@@ -83,14 +126,23 @@ pub(super) async fn call(args: CallArgs) -> Result<Ending, Failure> {
     Ok(if interrupted { Ending::Interrupted } else { ending(outcome.as_deref()) })
 }
 
-/// Waits for `outcome`. Ctrl-C fires the signal, and the body is still waited for.
-async fn until_interrupted<T>(outcome: impl Future<Output = T>, signal: &Signal) -> (T, bool) {
+/// An agent for one call, which leaves nothing behind.
+fn ephemeral(host: &Host, setup: &Setup, approvals: Approvals) -> Agent {
+    let log =
+        SessionLog::ephemeral(Header::new(Some(setup.cwd.clone()), unix_millis()), unix_millis);
+    let options =
+        AgentOptions { cwd: Some(setup.cwd.clone()), approvals, ..AgentOptions::default() };
+    host.agent(Arc::new(Nobody), log, options)
+}
+
+/// Waits for `outcome`. Ctrl-C cancels it, and a body is still waited for.
+async fn until_interrupted<T>(outcome: impl Future<Output = T>, cancel: impl Fn()) -> (T, bool) {
     let mut outcome = std::pin::pin!(outcome);
     tokio::select! {
         outcome = &mut outcome => return (outcome, false),
         _ = tokio::signal::ctrl_c() => {}
     }
-    signal.fire();
+    cancel();
     (outcome.await, true)
 }
 

@@ -15,6 +15,7 @@ use tokio::process::Command;
 use super::host_setup::Setup;
 use super::run::Session;
 use super::{Ending, Failure, screen};
+use crate::approval::Approvals;
 use crate::config::Config;
 use crate::model::{Model, Replay};
 use crate::options::HostOptions;
@@ -56,7 +57,7 @@ pub(super) async fn demo() -> Result<Ending, Failure> {
     screen::heading("Running a recorded session against real tools");
     screen::aside("    seam          plugin/listener              verdict              time  why");
     let prompts = model.prompts().to_vec();
-    let session = Session::start(&setup, model, log, false)?;
+    let session = Session::start(&setup, model, log, Approvals::Never, false)?;
     let ending = session.ask_all(prompts).await?;
     drop(session);
     closing(&setup.cwd)?;

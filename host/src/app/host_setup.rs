@@ -3,7 +3,9 @@
 use std::env;
 use std::path::PathBuf;
 
+use super::approve::Approve;
 use super::{Failure, PluginArgs, screen};
+use crate::approval::Approvals;
 use crate::config::Config;
 use crate::host::{Host, PluginState};
 use crate::options::HostOptions;
@@ -39,6 +41,11 @@ impl PluginArgs {
 }
 
 impl Setup {
+    /// What becomes of calls that somebody should be asked about: the flag, else the file.
+    pub(super) fn approvals(&self, flag: Option<Approve>) -> Approvals {
+        flag.map(Approvals::from).or(self.config.approve).unwrap_or_default()
+    }
+
     /// Starts the host, and says which files it refused and why.
     pub(super) fn start(&self) -> Result<Host, Failure> {
         let host = Host::start(&self.options)?;

@@ -2,18 +2,19 @@
 
 use std::env;
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
-use lockgate_plugin_api::{Message, SessionSource};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
+use lockgate_plugin_api::Message;
 
+use super::approve::{self, Approve};
 use super::host_setup::Setup;
+use super::typed::Typed;
 use super::watch_session::{self, Watched};
 use super::{Ending, Failure, PluginArgs, screen};
 use crate::agent::{Agent, AgentOptions, SESSION_START_GRACE};
+use crate::approval::Approvals;
 use crate::model::{self, Model, ModelSpec};
 use crate::session::{AbortCause, Header, SessionLog, TurnEndReason, unix_millis};
 use crate::trail::TrailSink;
@@ -28,6 +29,9 @@ pub(super) struct RunArgs {
     /// The new file for the session's log, instead of one in the user's state directory.
     #[arg(long, value_name = "FILE", env = "LOCKGATE_SESSION")]
     session: Option<PathBuf>,
+    /// What becomes of tool calls that somebody should be asked about.
+    #[arg(long, value_enum, env = "LOCKGATE_APPROVE")]
+    approve: Option<Approve>,
     /// Prints the session's events as they come, one JSON object a line.
     #[arg(long)]
     json: bool,
@@ -37,7 +41,10 @@ pub(super) struct RunArgs {
 
 pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     let trail = (!args.json).then(|| TrailSink::new(|entry| screen::decision(&entry)));
-    let setup = args.plugins.setup(trail)?;
+    let typed = Arc::new(Typed::new());
+    let mut setup = args.plugins.setup(trail)?;
+    setup.options.approver = Some(approve::person(Arc::clone(&typed)));
+    let approvals = setup.approvals(args.approve);
     let spec = match (args.model, &setup.config.model) {
         (Some(spec), _) => spec,
         (None, Some(spec)) => super::model_spec(spec)?,
@@ -52,13 +59,13 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     };
     // Before any plugin runs: a log that cannot be written must not cost a session.
     let log = SessionLog::create(&path, header(&setup), unix_millis)?;
-    let session = Session::start(&setup, Arc::clone(&model), log, args.json)?;
+    let session = Session::start(&setup, Arc::clone(&model), log, approvals, args.json)?;
     let prompts = match args.prompt {
         Some(prompt) => vec![Message::from_user(prompt)],
         None => model.prompts().to_vec(),
     };
     let ending = if prompts.is_empty() {
-        session.converse().await?
+        session.converse(&typed).await?
     } else {
         session.ask_all(prompts).await?
     };
@@ -100,6 +107,7 @@ impl Session {
         setup: &Setup,
         model: Arc<dyn Model>,
         mut log: SessionLog,
+        approvals: Approvals,
         json: bool,
     ) -> Result<Self, Failure> {
         let host = setup.start()?;
@@ -112,8 +120,9 @@ impl Session {
         let options = AgentOptions {
             cwd: Some(setup.cwd.clone()),
             system: setup.config.system.clone(),
-            source: SessionSource::Startup,
             session_start_grace: setup.config.session_start_grace.unwrap_or(SESSION_START_GRACE),
+            approvals,
+            ..AgentOptions::default()
         };
         let agent = host.agent(model, log, options);
         Ok(Self { agent, watched, _host: host })
@@ -134,10 +143,9 @@ impl Session {
     }
 
     /// Asks what is typed, a line a prompt, until there is no more.
-    async fn converse(&self) -> Result<Ending, Failure> {
-        let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    async fn converse(&self, typed: &Typed) -> Result<Ending, Failure> {
         let mut ending = Ending::Done;
-        while let Some(prompt) = next_line(&mut lines).await? {
+        while let Some(prompt) = next_line(typed).await? {
             if !prompt.trim().is_empty() {
                 ending = self.ask(Message::from_user(prompt)).await?;
             }
@@ -174,12 +182,12 @@ impl Session {
 }
 
 /// The next line of standard input; on a terminal it is asked for.
-async fn next_line(lines: &mut Lines<BufReader<Stdin>>) -> Result<Option<String>, Failure> {
-    if std::io::stdin().is_terminal() {
+async fn next_line(typed: &Typed) -> Result<Option<String>, Failure> {
+    if typed.is_terminal() {
         screen::prompt();
     }
     tokio::select! {
-        line = lines.next_line() => Ok(line?),
+        line = typed.line() => Ok(line?),
         // Nothing runs that could be cancelled: leave.
         _ = tokio::signal::ctrl_c() => Ok(None),
     }

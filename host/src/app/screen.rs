@@ -85,6 +85,22 @@ pub(super) fn prompt() {
     anstream::eprint!("{BOLD}> {BOLD:#}");
 }
 
+/// Asks whether a tool call may run.
+pub(super) fn question(tool: &str, arguments: &str, reason: Option<&str>) {
+    if let Some(reason) = reason {
+        line(&format!("{YELLOW}approval needed{YELLOW:#}: {}", printable(reason)));
+    }
+    line(&format!("{BOLD}{}{BOLD:#} {}", printable(tool), printable(arguments)));
+    anstream::eprint!("may it run? [y/N] ");
+}
+
+/// A text that moves no cursor and hides nothing: what a model wrote is shown to whoever decides.
+fn printable(text: &str) -> String {
+    let shown =
+        |it: char| if it.is_control() { it.escape_default().to_string() } else { it.into() };
+    text.chars().map(shown).collect()
+}
+
 /// A time with three figures at the most.
 pub(super) fn time(time: Duration) -> String {
     let micros = time.as_secs_f64() * 1e6;

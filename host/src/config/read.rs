@@ -14,10 +14,19 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::key::nearest;
+use crate::approval::Approvals;
 use crate::settings::{PluginSettings, Required};
 
-const KEYS: &[&str] =
-    &["cwd", "model", "plugin_dirs", "plugins", "session_start_grace_ms", "strict", "system"];
+const KEYS: &[&str] = &[
+    "approve",
+    "cwd",
+    "model",
+    "plugin_dirs",
+    "plugins",
+    "session_start_grace_ms",
+    "strict",
+    "system",
+];
 const PLUGIN_KEYS: &[&str] =
     &["answer_deadline_ms", "config", "enabled", "entry_deadline_ms", "priority", "required"];
 
@@ -109,11 +118,21 @@ fn document(text: &str, path: &Path) -> Result<Config, Wrong> {
         plugin_dirs: get(&keys, "plugin_dirs", |it| directories(it, base))?.unwrap_or_default(),
         strict: get(&keys, "strict", truth)?.unwrap_or_default(),
         session_start_grace: get(&keys, "session_start_grace_ms", milliseconds)?,
+        approve: get(&keys, "approve", approvals)?,
         system: get(&keys, "system", string)?.map(str::to_owned),
         model: get(&keys, "model", string)?.map(str::to_owned),
         cwd: get(&keys, "cwd", string)?.map(|it| base.join(it)),
         plugins: get(&keys, "plugins", plugins)?.unwrap_or_default(),
     })
+}
+
+fn approvals(entry: &Entry<'_>) -> Result<Approvals, Wrong> {
+    match entry.value.get_ref().as_str() {
+        Some("ask") => Ok(Approvals::Ask),
+        Some("never") => Ok(Approvals::Never),
+        Some("always") => Ok(Approvals::Always),
+        Some(_) | None => Err(wrong(entry, "`ask`, `never` or `always`")),
+    }
 }
 
 fn plugins(entry: &Entry<'_>) -> Result<BTreeMap<String, PluginSettings>, Wrong> {

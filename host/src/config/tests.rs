@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use lockgate_plugin_api::SeamName;
 
 use super::*;
+use crate::approval::Approvals;
 use crate::settings::Required;
 
 #[test]
@@ -22,6 +23,7 @@ fn every_key_is_read() {
         r#"
         plugin_dirs = ["target/plugins", "../more", "/usr/lib/lockgate"]
         strict = true
+        approve = "never"
         session_start_grace_ms = 1_500
         system = "Be brief."
         model = "script:play.json"
@@ -45,6 +47,7 @@ fn every_key_is_read() {
                 "/usr/lib/lockgate".into(),
             ],
             strict: true,
+            approve: Some(Approvals::Never),
             session_start_grace: Some(Duration::from_millis(1500)),
             system: Some("Be brief.".into()),
             model: Some("script:play.json".into()),
@@ -170,8 +173,8 @@ fn an_unknown_key_is_told_with_the_one_that_was_meant() {
 fn the_first_unknown_key_of_a_table_is_told() {
     check_error(
         "zzz = 1\naaa = 1",
-        "`FILE`, line 1, column 1: unknown key `zzz`, the keys here are `cwd`, `model`, \
-         `plugin_dirs`, `plugins`, `session_start_grace_ms`, `strict`, `system`",
+        "`FILE`, line 1, column 1: unknown key `zzz`, the keys here are `approve`, `cwd`, \
+         `model`, `plugin_dirs`, `plugins`, `session_start_grace_ms`, `strict`, `system`",
     );
 }
 

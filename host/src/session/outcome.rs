@@ -109,6 +109,18 @@ pub enum ApprovalOutcome {
     Unavailable,
 }
 
+impl ApprovalOutcome {
+    /// The word for it, as logs and trails write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllowedOnce => "allowed-once",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
 /// Whether approval questions are put to somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use lockgate_plugin_api::ToolOutcome;
 use serde_json::value::RawValue;
 
-use super::{CallRequest, Origin, Pipeline, Route, body, failure, seal};
+use super::{Asks, CallRequest, Origin, Pipeline, Route, body, failure, seal};
 use crate::library::call::LentCall;
 use crate::library::listener::Place;
 use crate::registry::{Offer, Snapshot};
@@ -84,7 +84,7 @@ impl Call {
         if pipeline.is_cancelled() {
             return Some(failure::aborted(false));
         }
-        match pipeline.admit().await {
+        match pipeline.admit(Asks::Nobody).await {
             Some(Route::Reviewed { outcome, .. } | Route::Final(outcome)) => Some(outcome),
             None if self.tool.is_none() => Some(failure::unknown_tool(&self.call.call().name)),
             // Somebody who must stand around the body and does not keeps it from running too.

@@ -3,6 +3,7 @@
 use lockgate_plugin_api::{Extras, ToolOutcome};
 
 use crate::seam::ListenerFailure;
+use crate::session::ApprovalOutcome;
 use crate::watchdog::{Watched, Wedge};
 
 /// The arguments are not one JSON text.
@@ -48,6 +49,30 @@ pub(super) fn denied(reason: &str, code: &str) -> ToolOutcome {
 pub(super) fn unasked(name: &str, reason: Option<&str>) -> ToolOutcome {
     let general = format!("tool \"{name}\" requires approval (not yet supported)");
     denied(reason.unwrap_or(&general), "APPROVAL_UNAVAILABLE")
+}
+
+/// A person should be asked, and there is no agent whose person that would be.
+pub(super) fn nobody_to_ask_for(name: &str) -> ToolOutcome {
+    let message =
+        format!("tool \"{name}\" requires approval, but the call has no agent to route it through");
+    denied(&message, "APPROVAL_UNAVAILABLE")
+}
+
+/// Somebody should have said yes, and did not.
+pub(super) fn unapproved(name: &str, outcome: ApprovalOutcome) -> ToolOutcome {
+    match outcome {
+        ApprovalOutcome::Rejected => {
+            denied(&format!("the user rejected tool \"{name}\""), "APPROVAL_REJECTED")
+        }
+        ApprovalOutcome::Cancelled => {
+            denied(&format!("approval for tool \"{name}\" was cancelled"), "APPROVAL_CANCELLED")
+        }
+        ApprovalOutcome::Unavailable | ApprovalOutcome::AllowedOnce => {
+            let message =
+                format!("tool \"{name}\" requires approval, but no approval channel is available");
+            denied(&message, "APPROVAL_UNAVAILABLE")
+        }
+    }
 }
 
 /// A listener that had to answer did not: the policy never ran, which is not a no.

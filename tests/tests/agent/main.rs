@@ -1,6 +1,7 @@
 //! An agent with a scripted model, and a real plugin on its seams that does as it is told.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod approval;
 mod calls;
 mod entering;
 mod gone;

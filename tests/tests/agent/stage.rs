@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockgate::model::{self, Model, ModelSpec};
 use lockgate::session::{Event, Header, SessionLog};
 use lockgate::{Agent, AgentOptions, Host, HostOptions, PluginSettings, TrailEntry, TrailSink};
-use lockgate_plugin_api::{Message, SessionSource};
+use lockgate_plugin_api::Message;
 use lockgate_tests::{lines, plugin_dir};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -46,7 +46,18 @@ pub(crate) struct Seen {
 impl Stage {
     /// An agent whose model says `script`, with a puppet that is told `orders`, and *session-start*
     /// waited for no longer than `grace`.
-    pub(crate) fn open(script: Value, mut orders: Value, grace: Duration) -> Self {
+    pub(crate) fn open(script: Value, orders: Value, grace: Duration) -> Self {
+        let agent = AgentOptions { session_start_grace: grace, ..AgentOptions::default() };
+        Self::open_with(script, orders, HostOptions::default(), agent)
+    }
+
+    /// As [`open`](Self::open), with these options for the rest.
+    pub(crate) fn open_with(
+        script: Value,
+        mut orders: Value,
+        host: HostOptions,
+        agent: AgentOptions,
+    ) -> Self {
         let files = plugin_dir(&["puppet"]);
         let path = files.path().join("model.json");
         fs::write(&path, script.to_string()).unwrap();
@@ -62,20 +73,14 @@ impl Stage {
             plugins: [("puppet".to_owned(), settings)].into(),
             strict: true,
             trail: Some(TrailSink::new(move |it| tell.send_modify(|all| all.push(answer(&it))))),
-            ..HostOptions::default()
+            ..host
         });
         let host = host.unwrap();
 
         let (show, events) = watch::channel(Vec::new());
         let mut log = SessionLog::ephemeral(Header::new(None, 5), || 42);
         log.observe(move |event| show.send_modify(|it: &mut Vec<_>| it.push(event.clone())));
-        let options = AgentOptions {
-            cwd: None,
-            system: None,
-            source: SessionSource::Startup,
-            session_start_grace: grace,
-        };
-        let agent = host.agent(model, log, options);
+        let agent = host.agent(model, log, agent);
         Self { agent, host, seen: Seen { events, answers }, hold: Hold { files } }
     }
 
