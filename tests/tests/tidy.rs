@@ -17,8 +17,16 @@ const UNSAFE_ROOMS: [&str; 4] =
     ["plugin-api/src/abi", "plugin-api/src/export", "host/src/library", "tests/fixtures/ctor"];
 
 /// What a plugin may depend on: of ours the plugin API alone, and a few others that were weighed.
-const OF_PLUGINS: [&str; 7] =
-    ["globset", "lockgate-plugin-api", "regex", "serde", "serde_json", "thiserror", "tracing"];
+const OF_PLUGINS: [&str; 8] = [
+    "blake3",
+    "globset",
+    "lockgate-plugin-api",
+    "regex",
+    "serde",
+    "serde_json",
+    "thiserror",
+    "tracing",
+];
 
 /// What the plugin API depends on.
 const OF_PLUGIN_API: [&str; 4] = ["abi_stable", "serde", "serde_json", "tracing-core"];
