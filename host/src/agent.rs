@@ -10,6 +10,7 @@ mod step;
 mod tests;
 mod turn;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use tokio::runtime::Handle;
 use crate::approval::{ApprovalRequest, Approvals};
 use crate::model::Model;
 use crate::reach::{self, ReachError, Reachable};
-use crate::registry::Registry;
+use crate::registry::{Registry, ToolRestriction};
 use crate::seam;
 use crate::session::{
     AbortCause, ApprovalOutcome, ApprovalPolicy, Fact, InboxTarget, LogError, SessionLog,
@@ -55,6 +56,13 @@ pub struct AgentOptions {
     pub source: SessionSource,
     /// How long the first request waits for *session-start* listeners; zero for not at all.
     pub session_start_grace: Duration,
+    /// The agent that this one is a child of: it inherits what that one has.
+    pub parent: Option<Agent>,
+    /// The plugins with [`PluginScope::Agent`](crate::PluginScope::Agent) that it gets instances
+    /// of.
+    pub plugins: Vec<String>,
+    /// Which of the tools that it inherits are kept from it.
+    pub tools: ToolRestriction,
     /// What becomes of questions whether a call may run, unless its session says otherwise.
     pub approvals: Approvals,
 }
@@ -66,6 +74,9 @@ impl Default for AgentOptions {
             system: None,
             source: SessionSource::Startup,
             session_start_grace: SESSION_START_GRACE,
+            parent: None,
+            plugins: Vec::new(),
+            tools: ToolRestriction::default(),
             approvals: Approvals::default(),
         }
     }
@@ -78,6 +89,12 @@ pub enum Status {
     Idle,
     /// A turn.
     Running,
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("id", &self.core.id).finish_non_exhaustive()
+    }
 }
 
 struct Core {
@@ -120,12 +137,23 @@ impl Agent {
             runtime,
             this: this.clone(),
         });
+        core.registry.enlist(core.id);
         let (id, introduced) = (core.id, core.state().introduced());
         core.runtime.spawn(async move {
             seam::session_start(&snapshot, id, source).await;
             introduced.fire();
         });
         Self { core }
+    }
+
+    /// Its number for plugins, and for calls that are made for it.
+    pub fn id(&self) -> u64 {
+        self.core.id
+    }
+
+    /// What it has.
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.core.registry
     }
 
     /// Gives it `message` as a prompt with a turn of its own, and wakes it.
@@ -323,5 +351,6 @@ impl Reachable for Core {
 impl Drop for Core {
     fn drop(&mut self) {
         reach::close(self.id);
+        self.registry.strike(self.id);
     }
 }

@@ -1,4 +1,4 @@
-//! One load of one artifact: from its bytes to a started instance.
+//! One load of one artifact: from its bytes to started instances.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use tokio::runtime::Handle;
 
 use crate::artifact::{Artifact, Copies};
 use crate::compat;
-use crate::library;
 use crate::library::body::BoundTool;
 use crate::library::facts::Lend;
 use crate::library::instance::{self, Instance};
 use crate::library::listener::{Bound, Place};
+use crate::library::{self, Library};
 use crate::probe::{self, Probe};
 use crate::refusal::{Code, Refusal};
 
@@ -30,25 +30,77 @@ pub(crate) struct Generation {
 /// What a load needs besides the artifact.
 pub(crate) struct Loader<'a> {
     pub(crate) copies: &'a Copies,
-    pub(crate) runtime: &'a Handle,
     pub(crate) probe: &'a Probe,
 }
 
-/// Loads `artifact` and starts an instance of it with `config`.
+/// An open library and what instances of it are made with.
+#[derive(Debug)]
+pub(crate) struct Blueprint {
+    library: Library,
+    manifest: Manifest,
+    config: Value,
+}
+
+/// Opens `artifact`, the `number`th load of its host, for instances with `config`. None is made
+/// but in the child process of a probe.
 ///
 /// # Errors
 /// The first check that it does not pass.
-pub(crate) fn load(
+pub(crate) fn open(
     artifact: &Artifact,
     number: u64,
     config: &Value,
     loader: &Loader<'_>,
-) -> Result<Generation, Refusal> {
-    let instance = create(artifact, number, config, Purpose::Live, loader)?;
-    instance.start()?;
+) -> Result<Blueprint, Refusal> {
     let manifest = artifact.manifest.clone();
-    let tools = list_tools(&instance, &manifest)?;
-    Ok(Generation { manifest, instance, tools, listing: 0 })
+    compat::check(&manifest)?;
+    let copy = loader.copies.write(artifact, number).map_err(|error| {
+        Refusal::new(Code::Io, format!("no private copy could be made: {}", error_chain(&error)))
+    })?;
+    probe::probe(loader.probe, &copy, config)?;
+    let library = library::open(&copy, &manifest.symbol)?;
+    instance::check_name(library, &manifest.name, &manifest.version)?;
+    Ok(Blueprint { library, manifest, config: config.clone() })
+}
+
+impl Blueprint {
+    /// Makes an instance that has touched nothing outside.
+    ///
+    /// # Errors
+    /// What the plugin says, or that its tables are not what its note says.
+    pub(crate) fn create(
+        &self,
+        purpose: Purpose,
+        runtime: &Handle,
+    ) -> Result<Arc<Instance>, Refusal> {
+        let Self { library, manifest, config } = self;
+        let config = config.to_string();
+        let instance = Instance::create(*library, manifest, &config, purpose, runtime.clone())?;
+        let instance = Arc::new(instance);
+        let mut promised = manifest.listeners.clone();
+        promised.sort_by_key(|it| it.seam);
+        if exports(&instance)? != promised {
+            let message = "its note and its tables name different listeners";
+            return Err(Refusal::new(Code::Manifest, message));
+        }
+        Ok(instance)
+    }
+
+    /// Makes an instance, starts it and takes its tools.
+    ///
+    /// # Errors
+    /// What the plugin says, or that it is not what its note says.
+    pub(crate) fn start(&self, runtime: &Handle) -> Result<Generation, Refusal> {
+        let instance = self.create(Purpose::Live, runtime)?;
+        instance.start()?;
+        let manifest = self.manifest.clone();
+        let tools = list_tools(&instance, &manifest)?;
+        Ok(Generation { manifest, instance, tools, listing: 0 })
+    }
+
+    pub(crate) fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
 }
 
 /// The tools that an instance lists now.
@@ -65,37 +117,6 @@ pub(crate) fn list_tools(
         return Err(Refusal::new(Code::Manifest, message));
     }
     Ok(tools)
-}
-
-/// As [`load`], up to an instance that has touched nothing outside.
-///
-/// # Errors
-/// The first check that it does not pass.
-pub(crate) fn create(
-    artifact: &Artifact,
-    number: u64,
-    config: &Value,
-    purpose: Purpose,
-    loader: &Loader<'_>,
-) -> Result<Arc<Instance>, Refusal> {
-    let manifest = &artifact.manifest;
-    compat::check(manifest)?;
-    let copy = loader.copies.write(artifact, number).map_err(|error| {
-        Refusal::new(Code::Io, format!("no private copy could be made: {}", error_chain(&error)))
-    })?;
-    probe::probe(loader.probe, &copy, config)?;
-    let root = library::open(&copy, &manifest.symbol)?;
-    instance::check_name(root, &manifest.name, &manifest.version)?;
-    let config = config.to_string();
-    let instance = Instance::create(root, manifest, &config, purpose, loader.runtime.clone())?;
-    let instance = Arc::new(instance);
-    let mut promised = manifest.listeners.clone();
-    promised.sort_by_key(|it| it.seam);
-    if exports(&instance)? != promised {
-        let message = "its note and its tables name different listeners";
-        return Err(Refusal::new(Code::Manifest, message));
-    }
-    Ok(instance)
 }
 
 /// The listeners in an instance's tables, by seam.

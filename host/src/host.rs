@@ -17,9 +17,9 @@ use crate::model::{Model, ToolSchema};
 use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::refusal::{Code, Refusal};
-use crate::registry::{Lost, PlaceReport, Registry};
+use crate::registry::{Lost, PerAgent, PlaceReport, Registry, ScopeError};
 use crate::session::SessionLog;
-use crate::settings::Required;
+use crate::settings::{PluginScope, Required};
 use crate::tools::{self, CallRequest};
 use crate::watchdog;
 
@@ -51,6 +51,11 @@ pub enum PluginState {
         generation: u64,
         /// The names of its tools.
         tools: Vec<String>,
+    },
+    /// It is loaded, as this generation; each agent that asks for it gets an instance.
+    PerAgent {
+        /// Counts the loads of this host.
+        generation: u64,
     },
     /// It is not loaded: why.
     Refused(Arc<Refusal>),
@@ -107,20 +112,24 @@ impl Host {
     pub fn start(options: &HostOptions) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(StartError::Runtime)?;
         let copies = Copies::new().map_err(StartError::Copies)?;
+        let (live, per_agent) = (Vec::new(), BTreeMap::new());
         let mut loading =
-            Loading { options, copies: &copies, runtime: &runtime, loads: 0, live: Vec::new() };
+            Loading { options, copies: &copies, runtime: &runtime, loads: 0, live, per_agent };
         let files = discover::scan(&options.plugin_dirs)?;
         let mut plugins = loading.load_all(&files);
-        let live = loading.live;
+        let Loading { live, mut per_agent, .. } = loading;
         if options.strict
             && let Some((path, cause)) = plugins.iter().find_map(refused)
         {
             return Err(StartError::Strict { path: path.clone(), cause: (**cause).clone() });
         }
         check_required(options, &plugins)?;
-        let lost = lost(&plugins);
-        let registry =
-            Registry::new(live, lost, options.clone(), runtime).map_err(StartError::Order)?;
+        let mut lost = lost(&plugins);
+        for it in lost.extract_if(.., |it| is_per_agent(options, &it.manifest.name)) {
+            per_agent.insert(it.manifest.name.clone(), PerAgent::Lost(it));
+        }
+        let registry = Registry::new(live, lost, per_agent, options.clone(), runtime)
+            .map_err(StartError::Order)?;
         plugins.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self { registry, plugins, _copies: copies })
     }
@@ -147,21 +156,40 @@ impl Host {
 
     /// Makes a tool call, whatever comes of it. A body that was started is awaited to its end.
     /// Polled inside a tokio runtime with time.
+    ///
+    /// A call for an agent finds what that agent has.
     pub async fn execute(&self, request: CallRequest) -> Arc<ToolOutcome> {
-        tools::execute(&self.registry.snapshot(), request).await
+        tools::execute(&self.registry.of_agent(request.agent).snapshot(), request).await
     }
 
     /// Asks everybody who decides whether the call may run, and runs nothing: the outcome where
     /// it may not, `None` where its body would run.
     pub async fn rehearse(&self, request: CallRequest) -> Option<ToolOutcome> {
-        tools::rehearse(&self.registry.snapshot(), request).await
+        tools::rehearse(&self.registry.of_agent(request.agent).snapshot(), request).await
     }
 
-    /// Starts an agent on these plugins and tells the *session-start* listeners.
+    /// The plugins that agents may ask for, each for an instance of its own: those with
+    /// [`PluginScope::Agent`].
+    pub fn plugins_per_agent(&self) -> Vec<String> {
+        self.registry.per_agent().map(str::to_owned).collect()
+    }
+
+    /// Starts an agent on these plugins, and on those that its options ask for, and tells the
+    /// *session-start* listeners. Blocks while the agent's own plugins are made.
     ///
     /// What observes `log` must not reach the agent: it is called while the agent is locked.
-    pub fn agent(&self, model: Arc<dyn Model>, log: SessionLog, options: AgentOptions) -> Agent {
-        Agent::start(Arc::clone(&self.registry), model, log, options)
+    ///
+    /// # Errors
+    /// When the options name a plugin or a tool that there is not.
+    pub fn agent(
+        &self,
+        model: Arc<dyn Model>,
+        log: SessionLog,
+        options: AgentOptions,
+    ) -> Result<Agent, ScopeError> {
+        let inherited = options.parent.as_ref().map_or(&self.registry, Agent::registry);
+        let registry = inherited.scoped(&options.plugins, &options.tools)?;
+        Ok(Agent::start(registry, model, log, options))
     }
 }
 
@@ -195,8 +223,8 @@ fn create(artifact: &Artifact, config: &Value, probe: &Probe) -> Result<(), Refu
     let copies = Copies::new().map_err(|error| {
         Refusal::new(Code::Io, format!("no place for copies: {}", error_chain(&error)))
     })?;
-    let loader = Loader { copies: &copies, runtime: &runtime, probe };
-    generation::create(artifact, 1, config, Purpose::Probe, &loader).map(drop)
+    let loader = Loader { copies: &copies, probe };
+    generation::open(artifact, 1, config, &loader)?.create(Purpose::Probe, &runtime).map(drop)
 }
 
 /// Loading the files of the directories.
@@ -206,6 +234,7 @@ struct Loading<'a> {
     runtime: &'a Handle,
     loads: u64,
     live: Vec<Generation>,
+    per_agent: BTreeMap<String, PerAgent>,
 }
 
 impl Loading<'_> {
@@ -247,19 +276,31 @@ impl Loading<'_> {
         }
         self.loads += 1;
         let number = self.loads;
-        let loader =
-            Loader { copies: self.copies, runtime: self.runtime, probe: &self.options.probe };
-        let loaded = generation::load(artifact, number, &settings.config, &loader);
-        match loaded {
-            Ok(generation) => {
+        let loader = Loader { copies: self.copies, probe: &self.options.probe };
+        let opened = generation::open(artifact, number, &settings.config, &loader);
+        let loaded = opened.and_then(|it| match settings.scope {
+            PluginScope::Global => {
+                let generation = it.start(self.runtime)?;
                 let tools = generation.tools.iter().map(|it| it.name.clone()).collect();
                 self.live.push(generation);
-                taken.insert(name.clone(), artifact.path.clone());
-                PluginState::Live { generation: number, tools }
+                Ok(PluginState::Live { generation: number, tools })
             }
-            Err(refusal) => refused_state(refusal),
+            PluginScope::Agent => {
+                // None is kept: that one can be made is all there is to know.
+                it.create(Purpose::Probe, self.runtime)?;
+                self.per_agent.insert(name.clone(), PerAgent::Ready(it));
+                Ok(PluginState::PerAgent { generation: number })
+            }
+        });
+        if loaded.is_ok() {
+            taken.insert(name.clone(), artifact.path.clone());
         }
+        loaded.unwrap_or_else(refused_state)
     }
+}
+
+fn is_per_agent(options: &HostOptions, plugin: &str) -> bool {
+    options.plugins.get(plugin).is_some_and(|it| it.scope == PluginScope::Agent)
 }
 
 fn report(path: &Path, manifest: Option<Manifest>, state: PluginState) -> PluginReport {
@@ -276,7 +317,10 @@ fn refused_state(refusal: Refusal) -> PluginState {
 fn refused(report: &PluginReport) -> Option<(&PathBuf, &Arc<Refusal>)> {
     match &report.state {
         PluginState::Refused(refusal) => Some((&report.path, refusal)),
-        PluginState::Live { .. } | PluginState::Disabled | PluginState::Superseded => None,
+        PluginState::Live { .. }
+        | PluginState::PerAgent { .. }
+        | PluginState::Disabled
+        | PluginState::Superseded => None,
     }
 }
 
@@ -289,7 +333,7 @@ fn version(manifest: &Manifest) -> Option<semver::Version> {
 fn lost(reports: &[PluginReport]) -> Vec<Lost> {
     let live: BTreeSet<&str> = reports
         .iter()
-        .filter(|it| matches!(it.state, PluginState::Live { .. }))
+        .filter(|it| matches!(it.state, PluginState::Live { .. } | PluginState::PerAgent { .. }))
         .filter_map(|it| it.manifest.as_ref().map(|it| it.name.as_str()))
         .collect();
     let mut seen = BTreeSet::new();

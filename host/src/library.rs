@@ -21,7 +21,7 @@ mod tasks;
 
 use std::error::Error;
 use std::ffi::{CStr, c_void};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -32,24 +32,42 @@ use abi_stable::abi_stability::abi_checking::{
 };
 use abi_stable::library::{AbiHeaderRef, LibHeader};
 use abi_stable::type_layout::{TLField, TLFieldOrFunction};
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::os::unix::{Library as Mapped, RTLD_LOCAL, RTLD_NOW};
 use lockgate_plugin_api::abi::entry::Entry;
 use lockgate_plugin_api::abi::root::PluginRootRef;
 
 use crate::refusal::{Code, Refusal};
 
+/// A library that is open for ever, and checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Library {
+    root: PluginRootRef,
+}
+
+// SAFETY: the root is a table in statics of a library that is never unmapped, and its functions may
+// be called on any thread.
+unsafe impl Send for Library {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Library {}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library").finish_non_exhaustive()
+    }
+}
+
 /// Keeps the library mapped whatever happens: libloading has no name for it.
 const RTLD_NODELETE: i32 = 0x1000;
 
 /// Maps the library at `path`, a private copy under a name never used before, for ever, and
-/// returns its root table. Runs the library's constructors.
+/// returns it. Runs the library's constructors.
 ///
 /// # Errors
 /// `E-DLOPEN`, `E-ENTRY`, `E-SABI`, `E-LAYOUT` or `E-FIELDS`.
-pub(crate) fn open(path: &Path, symbol: &str) -> Result<PluginRootRef, Refusal> {
+pub(crate) fn open(path: &Path, symbol: &str) -> Result<Library, Refusal> {
     // SAFETY: the file is a plugin by its note; what its constructors do is trusted as the
     // plugin is.
-    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
+    let library = unsafe { Mapped::open(Some(path), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) }
         .map_err(|error| {
             // The error itself only says that it failed.
             let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
@@ -63,11 +81,11 @@ pub(crate) fn open(path: &Path, symbol: &str) -> Result<PluginRootRef, Refusal> 
         let message = "the linker answered with another library of the same name";
         return Err(Refusal::new(Code::Dlopen, message));
     }
-    root(entry)
+    root(entry).map(|root| Library { root })
 }
 
 /// The entry that the note promised.
-fn entry(library: &Library, symbol: &str) -> Result<&'static Entry, Refusal> {
+fn entry(library: &Mapped, symbol: &str) -> Result<&'static Entry, Refusal> {
     let bad = |message: String| Refusal::new(Code::Entry, message);
     // SAFETY: a plugin exports an `Entry` under this name; what it points to is checked below.
     let found = unsafe { library.get::<*const Entry>(symbol.as_bytes()) }.map_err(|_| {

@@ -23,6 +23,16 @@ impl Default for Deadlines {
     }
 }
 
+/// For whom a plugin is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PluginScope {
+    /// `global`: one instance for all agents, and for calls without one.
+    #[default]
+    Global,
+    /// `agent`: an instance for each agent that asks for it, which that agent's children inherit.
+    Agent,
+}
+
 /// Whether the places of a plugin's listeners stay while it is not there. What is not set is left
 /// to its manifest, listener by listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +64,8 @@ impl Required {
 pub struct PluginSettings {
     /// `enabled`: whether it is loaded. True unless it is set.
     pub enabled: bool,
+    /// `scope`: for whom it is there.
+    pub scope: PluginScope,
     /// `required`: whether the places of its listeners stay while it is not there.
     pub required: Required,
     /// `[plugins.NAME.priority]`: the priority of its listeners at a seam, instead of the
@@ -72,6 +84,7 @@ impl Default for PluginSettings {
     fn default() -> Self {
         Self {
             enabled: true,
+            scope: PluginScope::default(),
             required: Required::default(),
             priority: BTreeMap::new(),
             entry_deadline: None,

@@ -38,6 +38,7 @@ fn told(host: &Host) -> Vec<String> {
         let file = report.path.file_name().unwrap().to_str().unwrap();
         let state = match &report.state {
             PluginState::Live { .. } => "live".into(),
+            PluginState::PerAgent { .. } => "per agent".into(),
             PluginState::Refused(refusal) => format!("{refusal} | {}", refusal.remedy()),
             PluginState::Disabled => "disabled".into(),
             PluginState::Superseded => "superseded".into(),

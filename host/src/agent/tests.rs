@@ -3,6 +3,7 @@
 mod cancelled;
 mod prompted;
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use lockgate_plugin_api::Block;
@@ -24,7 +25,8 @@ struct Session {
 /// A registry in which nothing is.
 fn no_plugins() -> Arc<Registry> {
     let (live, lost, options) = (Vec::new(), Vec::new(), HostOptions::default());
-    Registry::new(live, lost, options, Handle::current()).expect("there is nothing to put in order")
+    Registry::new(live, lost, BTreeMap::new(), options, Handle::current())
+        .expect("there is nothing to put in order")
 }
 
 impl Session {

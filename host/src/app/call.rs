@@ -109,7 +109,7 @@ pub(super) async fn call(args: CallArgs) -> Result<Ending, Failure> {
         let (outcome, interrupted) = until_interrupted(outcome, || signal.fire()).await;
         (outcome.map(Arc::new), interrupted)
     } else {
-        let agent = ephemeral(&host, &setup, approvals);
+        let agent = ephemeral(&host, &setup, approvals)?;
         let outcome = agent.call_tool(&args.tool, &args.arguments);
         let cancel = || {
             // Its log is in no file, so that nothing can go wrong with it.
@@ -127,12 +127,16 @@ pub(super) async fn call(args: CallArgs) -> Result<Ending, Failure> {
 }
 
 /// An agent for one call, which leaves nothing behind.
-fn ephemeral(host: &Host, setup: &Setup, approvals: Approvals) -> Agent {
+fn ephemeral(host: &Host, setup: &Setup, approvals: Approvals) -> Result<Agent, Failure> {
     let log =
         SessionLog::ephemeral(Header::new(Some(setup.cwd.clone()), unix_millis()), unix_millis);
-    let options =
-        AgentOptions { cwd: Some(setup.cwd.clone()), approvals, ..AgentOptions::default() };
-    host.agent(Arc::new(Nobody), log, options)
+    let options = AgentOptions {
+        cwd: Some(setup.cwd.clone()),
+        approvals,
+        plugins: host.plugins_per_agent(),
+        ..AgentOptions::default()
+    };
+    Ok(host.agent(Arc::new(Nobody), log, options)?)
 }
 
 /// Waits for `outcome`. Ctrl-C cancels it, and a body is still waited for.

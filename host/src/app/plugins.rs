@@ -147,7 +147,10 @@ fn row(report: &PluginReport) -> serde_json::Value {
     let manifest = report.manifest.as_ref();
     let refusal = match &report.state {
         PluginState::Refused(refusal) => Some(refusal),
-        PluginState::Live { .. } | PluginState::Disabled | PluginState::Superseded => None,
+        PluginState::Live { .. }
+        | PluginState::PerAgent { .. }
+        | PluginState::Disabled
+        | PluginState::Superseded => None,
     };
     json!({
         "path": report.path,
@@ -165,6 +168,7 @@ fn row(report: &PluginReport) -> serde_json::Value {
 fn state(state: &PluginState) -> String {
     match state {
         PluginState::Live { .. } => "live".into(),
+        PluginState::PerAgent { .. } => "per agent".into(),
         PluginState::Refused(refusal) => format!("refused {}", refusal.code()),
         PluginState::Disabled => "disabled".into(),
         PluginState::Superseded => "superseded".into(),
@@ -179,7 +183,10 @@ fn seams(report: &PluginReport) -> Vec<&'static str> {
 fn tools(state: &PluginState) -> &[String] {
     match state {
         PluginState::Live { tools, .. } => tools,
-        PluginState::Refused(_) | PluginState::Disabled | PluginState::Superseded => &[],
+        PluginState::PerAgent { .. }
+        | PluginState::Refused(_)
+        | PluginState::Disabled
+        | PluginState::Superseded => &[],
     }
 }
 

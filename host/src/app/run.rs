@@ -122,9 +122,10 @@ impl Session {
             system: setup.config.system.clone(),
             session_start_grace: setup.config.session_start_grace.unwrap_or(SESSION_START_GRACE),
             approvals,
+            plugins: host.plugins_per_agent(),
             ..AgentOptions::default()
         };
-        let agent = host.agent(model, log, options);
+        let agent = host.agent(model, log, options)?;
         Ok(Self { agent, watched, _host: host })
     }
 

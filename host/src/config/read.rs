@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::Config;
 use super::key::nearest;
 use crate::approval::Approvals;
-use crate::settings::{PluginSettings, Required};
+use crate::settings::{PluginScope, PluginSettings, Required};
 
 const KEYS: &[&str] = &[
     "approve",
@@ -27,8 +27,15 @@ const KEYS: &[&str] = &[
     "strict",
     "system",
 ];
-const PLUGIN_KEYS: &[&str] =
-    &["answer_deadline_ms", "config", "enabled", "entry_deadline_ms", "priority", "required"];
+const PLUGIN_KEYS: &[&str] = &[
+    "answer_deadline_ms",
+    "config",
+    "enabled",
+    "entry_deadline_ms",
+    "priority",
+    "required",
+    "scope",
+];
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,11 +153,20 @@ fn plugin(entry: &Entry<'_>) -> Result<PluginSettings, Wrong> {
     Ok(PluginSettings {
         entry_deadline: get(&keys, "entry_deadline_ms", milliseconds)?,
         answer_deadline: get(&keys, "answer_deadline_ms", milliseconds)?,
+        scope: get(&keys, "scope", scope)?.unwrap_or(unset.scope),
         enabled: get(&keys, "enabled", truth)?.unwrap_or(unset.enabled),
         required: get(&keys, "required", required)?.unwrap_or(unset.required),
         priority: get(&keys, "priority", priority)?.unwrap_or(unset.priority),
         config: get(&keys, "config", object)?.unwrap_or(unset.config),
     })
+}
+
+fn scope(entry: &Entry<'_>) -> Result<PluginScope, Wrong> {
+    match entry.value.get_ref().as_str() {
+        Some("global") => Ok(PluginScope::Global),
+        Some("agent") => Ok(PluginScope::Agent),
+        Some(_) | None => Err(wrong(entry, "`global` or `agent`")),
+    }
 }
 
 fn required(entry: &Entry<'_>) -> Result<Required, Wrong> {

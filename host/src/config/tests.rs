@@ -9,7 +9,7 @@ use lockgate_plugin_api::SeamName;
 
 use super::*;
 use crate::approval::Approvals;
-use crate::settings::Required;
+use crate::settings::{PluginScope, Required};
 
 #[test]
 fn a_file_may_say_nothing() {
@@ -31,6 +31,7 @@ fn every_key_is_read() {
 
         [plugins.gate]
         enabled = false
+        scope = "agent"
         required = true
         priority = { pre-execute = 10, guard = -7 }
         answer_deadline_ms = 90000
@@ -57,6 +58,7 @@ fn every_key_is_read() {
                     "gate".into(),
                     PluginSettings {
                         enabled: false,
+                        scope: PluginScope::Agent,
                         required: Required::All(true),
                         priority: BTreeMap::from([
                             (SeamName::PreExecute, 10),
@@ -85,6 +87,7 @@ fn a_plugin_that_is_only_named_is_enabled() {
         "gate".to_owned(),
         PluginSettings {
             enabled: true,
+            scope: PluginScope::Global,
             required: Required::At(BTreeMap::new()),
             priority: BTreeMap::new(),
             entry_deadline: None,
@@ -165,7 +168,7 @@ fn an_unknown_key_is_told_with_the_one_that_was_meant() {
         "[plugins.gate]\ncolour = 'red'",
         "`FILE`, line 2, column 1: unknown key `plugins.gate.colour`, \
          the keys here are `answer_deadline_ms`, `config`, `enabled`, `entry_deadline_ms`, \
-         `priority`, `required`",
+         `priority`, `required`, `scope`",
     );
 }
 

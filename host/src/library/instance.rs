@@ -11,6 +11,7 @@ use lockgate_plugin_api::abi::value::{Buf, Instance as Opaque, Slice, Status, St
 use lockgate_plugin_api::{Manifest, Purpose};
 use tokio::runtime::Handle;
 
+use super::Library;
 use super::body::BoundTool;
 use super::fields;
 use super::host_table;
@@ -38,7 +39,8 @@ unsafe impl Sync for Instance {}
 ///
 /// # Errors
 /// `E-MANIFEST` where it does not.
-pub(crate) fn check_name(root: PluginRootRef, name: &str, version: &str) -> Result<(), Refusal> {
+pub(crate) fn check_name(library: Library, name: &str, version: &str) -> Result<(), Refusal> {
+    let root = library.root;
     // SAFETY: texts of the root are in statics of a library that is never unmapped.
     let its_name = unsafe { root.name().read() };
     // SAFETY: as above.
@@ -57,7 +59,7 @@ impl Instance {
     /// # Errors
     /// `E-CREATE`, with what the plugin says.
     pub(crate) fn create(
-        root: PluginRootRef,
+        library: Library,
         manifest: &Manifest,
         config: &str,
         purpose: Purpose,
@@ -66,6 +68,7 @@ impl Instance {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let plugin: Arc<str> = manifest.name.as_str().into();
+        let root = library.root;
         let (tasks, events) = (Tasks::default(), manifest.events.as_slice().into());
         host_table::register(id, Arc::clone(&plugin), runtime.clone(), tasks.clone(), events);
         let args = CreateArgs {

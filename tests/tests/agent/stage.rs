@@ -80,7 +80,7 @@ impl Stage {
         let (show, events) = watch::channel(Vec::new());
         let mut log = SessionLog::ephemeral(Header::new(None, 5), || 42);
         log.observe(move |event| show.send_modify(|it: &mut Vec<_>| it.push(event.clone())));
-        let agent = host.agent(model, log, agent);
+        let agent = host.agent(model, log, agent).unwrap();
         Self { agent, host, seen: Seen { events, answers }, hold: Hold { files } }
     }
 

@@ -1,0 +1,167 @@
+//! What an agent has of its own: plugins that it asked for, and tools that are kept from it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use thiserror::Error;
+use tokio::runtime::Handle;
+
+use super::layer::Layer;
+use super::{Lost, Registry};
+use crate::generation::Blueprint;
+use crate::options::HostOptions;
+use crate::refusal::Refusal;
+
+/// What all registries of a host share.
+pub(super) struct Common {
+    pub(super) options: HostOptions,
+    pub(super) runtime: Handle,
+    per_agent: BTreeMap<String, PerAgent>,
+    /// The registries of agents that have one of their own, by the agents' numbers.
+    agents: Mutex<HashMap<u64, Weak<Registry>>>,
+}
+
+/// A plugin that agents may ask for, each for an instance of its own.
+#[derive(Debug)]
+pub(crate) enum PerAgent {
+    /// It can be had.
+    Ready(Blueprint),
+    /// It cannot; whoever asks for it gets the places that it leaves.
+    Lost(Lost),
+}
+
+/// Which of the tools that an agent inherits are kept from it and from its children. Tools that
+/// its own plugins offer are always there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolRestriction {
+    /// The only ones that it has; `None` for all. Tools that come later are not among them.
+    pub allow: Option<BTreeSet<String>>,
+    /// Those that it has not. Tools that come later are not among them either.
+    pub deny: BTreeSet<String>,
+}
+
+/// What an agent cannot have.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ScopeError {
+    /// No plugin of this name is made for each agent.
+    #[error(
+        "the plugin `{name}` is not one that an agent can ask for; {}",
+        those("those are", known)
+    )]
+    Plugin {
+        /// The name.
+        name: String,
+        /// The plugins with `scope = "agent"`.
+        known: Vec<String>,
+    },
+    /// A restriction names a tool that the agent does not inherit.
+    #[error("there is nothing to restrict of the tool `{name}`; {}", those("inherited are", known))]
+    Tool {
+        /// The name.
+        name: String,
+        /// The tools that it inherits.
+        known: Vec<String>,
+    },
+    /// The listeners of the agent's plugins could not be put in order.
+    #[error("the listeners of the agent's own plugins could not be put in order")]
+    Order(#[source] Refusal),
+}
+
+fn those(which: &str, names: &[String]) -> String {
+    match names {
+        [] => "there are none".into(),
+        names => format!("{which} `{}`", names.join("`, `")),
+    }
+}
+
+impl ToolRestriction {
+    /// Whether an inherited tool of this name is left.
+    pub(super) fn admits(&self, tool: &str) -> bool {
+        !self.deny.contains(tool) && self.allow.as_ref().is_none_or(|it| it.contains(tool))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.allow.is_none() && self.deny.is_empty()
+    }
+}
+
+impl Common {
+    pub(super) fn new(
+        options: HostOptions,
+        runtime: Handle,
+        per_agent: BTreeMap<String, PerAgent>,
+    ) -> Self {
+        Self { options, runtime, per_agent, agents: Mutex::default() }
+    }
+
+    fn agents(&self) -> MutexGuard<'_, HashMap<u64, Weak<Registry>>> {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Registry {
+    /// The plugins that agents may ask for.
+    pub(crate) fn per_agent(&self) -> impl Iterator<Item = &str> {
+        self.common.per_agent.keys().map(String::as_str)
+    }
+
+    /// What an agent sees that inherits all this and has instances of `plugins` of its own, which
+    /// are created and started here.
+    ///
+    /// # Errors
+    /// When one of the names means nothing. A plugin that cannot be started is lost, and its
+    /// places say so.
+    pub(crate) fn scoped(
+        &self,
+        plugins: &[String],
+        restriction: &ToolRestriction,
+    ) -> Result<Arc<Self>, ScopeError> {
+        let inherited = self.snapshot();
+        let named = restriction.allow.iter().flatten().chain(&restriction.deny);
+        if let Some(name) = named.into_iter().find(|it| !inherited.tools.contains_key(*it)) {
+            let known = inherited.tools.keys().cloned().collect();
+            return Err(ScopeError::Tool { name: name.clone(), known });
+        }
+        if plugins.is_empty() && restriction.is_empty() {
+            return Ok(self.this.upgrade().expect("a registry that is asked is there"));
+        }
+        let (mut live, mut lost) = (Vec::new(), Vec::new());
+        for name in plugins {
+            let Some(plugin) = self.common.per_agent.get(name) else {
+                let known = self.per_agent().map(str::to_owned).collect();
+                return Err(ScopeError::Plugin { name: name.clone(), known });
+            };
+            match plugin {
+                PerAgent::Lost(it) => lost.push(it.clone()),
+                PerAgent::Ready(blueprint) => match blueprint.start(&self.common.runtime) {
+                    Ok(generation) => live.push(generation),
+                    Err(refusal) => {
+                        tracing::error!(plugin = name, "an agent goes without it: {refusal}");
+                        let manifest = blueprint.manifest().clone();
+                        lost.push(Lost { manifest, refusal: Arc::new(refusal) });
+                    }
+                },
+            }
+        }
+        let own = Layer::new(live, lost, restriction.clone(), &self.common.runtime);
+        let layers = self.layers.iter().cloned().chain([own]).collect();
+        Self::of_layers(layers, Arc::clone(&self.common)).map_err(ScopeError::Order)
+    }
+
+    /// From now on calls for `agent` see what this registry has.
+    pub(crate) fn enlist(&self, agent: u64) {
+        self.common.agents().insert(agent, Weak::clone(&self.this));
+    }
+
+    /// The agent is gone.
+    pub(crate) fn strike(&self, agent: u64) {
+        self.common.agents().remove(&agent);
+    }
+
+    /// What calls for `agent` see; this, where there is none of that number.
+    pub(crate) fn of_agent(&self, agent: Option<u64>) -> Arc<Self> {
+        let own = agent.and_then(|it| self.common.agents().get(&it)?.upgrade());
+        own.unwrap_or_else(|| self.this.upgrade().expect("a registry that is asked is there"))
+    }
+}
