@@ -138,9 +138,9 @@ impl Policy {
         for (index, rule) in rules {
             match rule.fit_command(views.as_ref()) {
                 Fit::No => {}
-                Fit::Maybe if rule.ruling == Ruling::Allow => {}
                 Fit::Maybe => {
-                    possible = possible.or_else(|| self.perhaps(*index, rule, &subject()))
+                    let perhaps = self.perhaps(*index, rule, &subject());
+                    possible = possible.into_iter().chain(perhaps).reduce(stricter);
                 }
                 Fit::Yes => {
                     let said = ruled(*index, rule, &subject());
@@ -154,7 +154,7 @@ impl Policy {
     }
 
     /// For a rule that may be about a command, once that runs. It is not taken for stricter than
-    /// it is.
+    /// it is, so one that allows changes nothing.
     fn perhaps(&self, index: usize, rule: &Rule, subject: &str) -> Option<Finding> {
         let verdict = Verdict::from(self.unparsable).min(rule.ruling.into());
         let reason = &rule.reason;

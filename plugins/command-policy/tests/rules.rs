@@ -188,6 +188,15 @@ fn what_is_not_known_is_treated_as_unparsable_says_and_never_more_strictly_than_
     check(&config("deny", "deny"), &push, deny(perhaps));
     check(&config("deny", "ask"), &push, ask(perhaps));
     check(&config("pass", "deny"), &push, ALLOW);
+    let several = json!({
+        "unparsable": "deny",
+        "rules": [{"command": "git push origin", "verdict": "allow"},
+                  {"command": "git push * -n", "verdict": "ask", "reason": "sure?"},
+                  {"command": "git push * -f", "verdict": "deny", "reason": "no"}],
+    });
+    let strictest = perhaps.replace("rules[0]", "rules[2]");
+    check(&several, &push, deny(&strictest));
+    check(&several, &bash("git push origin $x"), ALLOW);
     let unclear = "command-policy cannot tell all that this text runs: a double quote is not \
                    closed; write it plainly";
     let open = bash("ls \"");

@@ -39,7 +39,6 @@ impl Reader<'_> {
                         None => self.at += 1,
                     }
                 }
-                '&' if self.is_at("&>") => self.redirections()?,
                 '&' | '|' => self.at += 1,
                 '(' if self.eat("((") => {
                     self.deeper(Self::arithmetic)?;

@@ -1,6 +1,6 @@
 //! Which program a command is, and what that runs.
 
-use crate::Is::{Allowed, Denied, Open, Unclear};
+use crate::Is::{Allowed, Denied, Open, Perhaps, Unclear};
 use crate::check;
 
 #[test]
@@ -98,6 +98,8 @@ fn wrappers_are_looked_through() {
         ("busybox rm y", Denied),
         ("watch -n 1 'ls; rm y'", Denied),
         ("ls | xargs rm", Denied),
+        ("ls | xargs git push", Perhaps),
+        ("xargs -I{} git push origin {}", Perhaps),
         ("xargs -0 -n 1 -P4 rm -f", Denied),
         ("xargs -I{} rm {}", Denied),
         ("xargs -I X X y", Unclear),

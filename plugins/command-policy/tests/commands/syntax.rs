@@ -85,6 +85,7 @@ fn substitutions_are_looked_into() {
         ("echo ${x[$(rm y)]}", Denied),
         ("echo ${ rm y; }", Denied),
         ("echo $((1 + $(rm y)))", Denied),
+        ("echo $(( (1 + 2) * 3 )) $[ x[1] + 1 ]", Allowed),
         ("echo $[1 + $(rm y)]", Denied),
         ("(( x = $(rm y) ))", Denied),
         ("A=$(rm y)", Denied),
@@ -158,6 +159,8 @@ fn here_documents_are_text_but_for_what_is_expanded_in_them() {
         ("sh <<E\nrm y\nE", Denied),
         ("bash -s <<'E'\nls; rm y\nE", Denied),
         ("bash <<E\n$x\nE", Unclear),
+        ("bash <<E\nls `ls`\nE", Unclear),
+        ("cat <<E $(ls\n)\nrm y\nE", Unclear),
         ("bash <<< 'rm y'", Denied),
         ("bash <<< \"$x\"", Unclear),
     ]);
