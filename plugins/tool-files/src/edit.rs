@@ -35,7 +35,7 @@ impl Tool for Edit {
                 "type": "object",
                 "properties": {
                     "file_path": {"type": "string", "description": "The file, absolute or from the working directory."},
-                    "old_string": {"type": "string", "minLength": 1, "description": "The text to replace, without line numbers."},
+                    "old_string": {"type": "string", "description": "The text to replace, without line numbers; not empty."},
                     "new_string": {"type": "string", "description": "The text that takes its place."},
                     "replace_all": {"type": "boolean", "description": "Replaces every occurrence."},
                 },

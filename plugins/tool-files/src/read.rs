@@ -41,8 +41,8 @@ impl Tool for Read {
                 "type": "object",
                 "properties": {
                     "file_path": {"type": "string", "description": "The file, absolute or from the working directory."},
-                    "offset": {"type": "integer", "minimum": 1, "description": "The first line to return; the file begins with line 1."},
-                    "limit": {"type": "integer", "minimum": 1, "description": format!("How many lines to return at most; {LIMIT} if not given.")},
+                    "offset": {"type": "integer", "description": "The first line to return; the file begins with line 1."},
+                    "limit": {"type": "integer", "description": format!("How many lines to return at most, from 1 on; {LIMIT} if not given.")},
                 },
                 "required": ["file_path"],
             }))

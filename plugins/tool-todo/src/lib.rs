@@ -61,7 +61,7 @@ impl Tool for TodoWrite {
                         "items": {
                             "type": "object",
                             "properties": {
-                                "content": {"type": "string", "minLength": 1, "description": "What is to be done."},
+                                "content": {"type": "string", "description": "What is to be done; not empty."},
                                 "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
                             },
                             "required": ["content", "status"],
