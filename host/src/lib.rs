@@ -21,6 +21,7 @@ mod progress;
 mod reach;
 pub mod refusal;
 mod registry;
+mod schema;
 mod seam;
 pub mod session;
 mod settings;

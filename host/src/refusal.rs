@@ -82,11 +82,13 @@ pub enum Code {
     Create,
     /// It could not be started.
     Start,
+    /// A tool of it is described by a schema that the host cannot check.
+    Schema,
 }
 
 impl Code {
     /// Every code, in the order of the checks.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Io,
         Self::File,
         Self::Format,
@@ -108,6 +110,7 @@ impl Code {
         Self::Fields,
         Self::Create,
         Self::Start,
+        Self::Schema,
     ];
 
     /// The code that is written like this.
@@ -139,6 +142,7 @@ impl Code {
             Self::Fields => "E-FIELDS",
             Self::Create => "E-CREATE",
             Self::Start => "E-START",
+            Self::Schema => "E-SCHEMA",
         }
     }
 
@@ -168,6 +172,9 @@ impl Code {
             Self::Fields => "Fill in every required field of the plugin's tables.",
             Self::Create => "Correct the plugin's configuration as the message says.",
             Self::Start => "Make available what the plugin acquires at its start.",
+            Self::Schema => {
+                "Describe the tool with the supported keywords, and check the rest in its body."
+            }
         }
     }
 }

@@ -60,9 +60,9 @@ pub struct ToolSpec {
     pub name: String,
     /// What models are told of it.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of its arguments: see [`parameters`](Self::parameters()).
     pub parameters: Value,
-    /// The JSON Schema of its value.
+    /// The JSON Schema of its value: see [`output`](Self::output()).
     pub output: Value,
     /// The time it gives itself; a policy around it keeps it.
     pub budget: Option<Duration>,
@@ -83,12 +83,23 @@ impl ToolSpec {
         }
     }
 
-    /// Takes arguments of this JSON Schema.
+    /// Takes arguments of this JSON Schema. The host checks them before the body runs, and a call
+    /// with others fails with `INVALID_ARGS`. Keys that the schema does not name are let through
+    /// unless it says `"additionalProperties": false`; a `default` is for the model and is not
+    /// filled in.
+    ///
+    /// A schema has `"type"` (one of `string`, `number`, `integer`, `boolean`, `null`, `array`,
+    /// `object`), or `"oneOf"` with two schemas at least, or neither, for any value. Objects may
+    /// have `properties`, `required` and a boolean `additionalProperties`; arrays `items`; the
+    /// other types `enum` and `const`; all of them `title`, `description`, `default` and
+    /// `examples`. A plugin with any other keyword is refused, since nobody would check it: say it
+    /// in the description and check it in the body.
     pub fn parameters(self, schema: Value) -> Self {
         Self { parameters: schema, ..self }
     }
 
-    /// Returns values of this JSON Schema.
+    /// Returns values of this JSON Schema, of the same dialect. The host checks each value that
+    /// the call could return, and one that does not fit fails it with `INVALID_TOOL_OUTPUT`.
     pub fn output(self, schema: Value) -> Self {
         Self { output: schema, ..self }
     }

@@ -314,7 +314,7 @@ fn a_call_that_is_denied_and_one_that_fails_are_told_apart() {
     stage.check(
         &["call", "bash", "{}", "--plugins", "p"],
         FAILED,
-        "Error: invalid arguments: missing field `command` at line 1 column 2\n",
+        "Error: invalid arguments: missing required property \"command\"\n",
         "",
     );
 }

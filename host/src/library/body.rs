@@ -22,16 +22,22 @@ use super::hosted::counted;
 use super::instance::Instance;
 use crate::progress::{Progress, ProgressSink};
 use crate::refusal::{Code, Refusal};
+use crate::schema::{Role, Schema};
 use crate::signal::Signal;
 
 /// A tool of a live instance.
 pub(crate) struct BoundTool {
-    entry: ToolEntryRef,
+    entry: Entry,
     instance: Arc<Instance>,
     pub(crate) name: String,
     pub(crate) description: String,
+    /// The schema of its arguments as it wrote it, for models.
     pub(crate) parameters: Value,
     pub(crate) budget: Option<Duration>,
+    /// What its arguments are checked against.
+    takes: Schema,
+    /// What its values are checked against.
+    returns: Schema,
 }
 
 // SAFETY: the entry stays valid until its `release`, and its functions may be called on any
@@ -39,6 +45,16 @@ pub(crate) struct BoundTool {
 unsafe impl Send for BoundTool {}
 // SAFETY: as for `Send`, by several threads at once.
 unsafe impl Sync for BoundTool {}
+
+/// An entry that is released when nobody needs it any more.
+struct Entry(ToolEntryRef);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        // SAFETY: called once, and no run is under way: runs borrow the tool.
+        unsafe { self.0.release()(self.0.state()) }
+    }
+}
 
 /// What a run of a body has left behind.
 #[derive(Debug)]
@@ -100,31 +116,55 @@ impl BoundTool {
     /// Takes over what a plugin listed, and reads its texts.
     ///
     /// # Errors
-    /// `E-START` that names what is wrong with them. The entry is released.
+    /// `E-START` where they are no texts, `E-SCHEMA` with everything that is wrong with its
+    /// schemas. The entry is released.
     pub(super) fn new(entry: ToolEntryRef, instance: &Arc<Instance>) -> Result<Self, Refusal> {
-        let mut tool = Self {
-            entry,
-            instance: Arc::clone(instance),
-            name: String::new(),
-            description: String::new(),
-            parameters: Value::Null,
-            budget: Some(entry.budget_ms()).filter(|it| *it > 0).map(Duration::from_millis),
-        };
+        // Released when it goes, which is also where a text of it cannot be read.
+        let entry = Entry(entry);
         let read = |what: &str, text: Str| {
             // SAFETY: the entry's texts are valid until its `release`.
-            unsafe { text.read() }.map_err(|_| {
+            let text = unsafe { text.read() };
+            text.map(str::to_owned).map_err(|_| {
                 Refusal::new(Code::Start, format!("the {what} of a tool is not UTF-8"))
             })
         };
-        tool.name = read("name", entry.name())?.to_owned();
-        tool.description = read("description", entry.description())?.to_owned();
-        let parameters = read("parameter schema", entry.parameters())?;
-        tool.parameters = serde_json::from_str(parameters).map_err(|error| {
-            let message =
-                format!("the parameter schema of the tool `{}` is no JSON: {error}", tool.name);
-            Refusal::new(Code::Start, message)
-        })?;
-        Ok(tool)
+        let name = read("name", entry.0.name())?;
+        let description = read("description", entry.0.description())?;
+        let parameters = read("parameter schema", entry.0.parameters())?;
+        let output = read("output schema", entry.0.output())?;
+        let mut faults = Vec::new();
+        let mut schema = |name, text: &str| match read_schema(name, text) {
+            Ok(read) => Some(read),
+            Err(wrong) => {
+                faults.extend(wrong);
+                None
+            }
+        };
+        let (takes, returns) = (schema("parameters", &parameters), schema("output", &output));
+        let (Some((parameters, takes)), Some((_, returns))) = (takes, returns) else {
+            let faults = faults.join("; ");
+            let message = format!("the tool `{name}` has schemas that are not supported: {faults}");
+            return Err(Refusal::new(Code::Schema, message));
+        };
+        let budget = Some(entry.0.budget_ms()).filter(|it| *it > 0).map(Duration::from_millis);
+        let instance = Arc::clone(instance);
+        Ok(Self { entry, instance, name, description, parameters, budget, takes, returns })
+    }
+
+    /// Whether `arguments`, a JSON text, are what the tool takes.
+    ///
+    /// # Errors
+    /// Where they are not.
+    pub(crate) fn check_arguments(&self, arguments: &str) -> Result<(), String> {
+        self.takes.check(arguments, Role::Arguments)
+    }
+
+    /// Whether `value`, a JSON text, is what the tool returns.
+    ///
+    /// # Errors
+    /// Where it is not.
+    pub(crate) fn check_value(&self, value: &str) -> Result<(), String> {
+        self.returns.check(value, Role::Value)
     }
 
     /// The plugin whose tool it is.
@@ -164,8 +204,8 @@ impl BoundTool {
         let run = RunTableRef(unsafe { table.0.as_prefix() });
         // SAFETY: the entry of a tool that was not released, with empty places to write to.
         let status = unsafe {
-            self.entry.execute()(
-                self.entry.state(),
+            self.entry.0.execute()(
+                self.entry.0.state(),
                 run,
                 &raw mut out,
                 &raw mut future,
@@ -181,33 +221,41 @@ impl BoundTool {
     /// What the model is shown of `value`, a JSON text.
     pub(crate) fn render(&self, call: &LentCall, value: &str) -> Reply<Json> {
         json(|out, fault| {
-            let (state, value) = (self.entry.state(), Str::lend(value));
+            let (state, value) = (self.entry.0.state(), Str::lend(value));
             // SAFETY: the entry of a tool that was not released, with empty places to write to;
             // the call and the value are lent for this call.
-            unsafe { self.entry.render()(state, call.table(), value, out, fault) }
+            unsafe { self.entry.0.render()(state, call.table(), value, out, fault) }
         })
     }
 
     /// What whoever presents the outcome gets of `value`, a JSON text.
     pub(crate) fn present(&self, call: &LentCall, value: &str) -> Reply<Json> {
         json(|out, fault| {
-            let (state, value) = (self.entry.state(), Str::lend(value));
+            let (state, value) = (self.entry.0.state(), Str::lend(value));
             // SAFETY: as in `render`.
-            unsafe { self.entry.present()(state, call.table(), value, out, fault) }
+            unsafe { self.entry.0.present()(state, call.table(), value, out, fault) }
         })
     }
 
     /// The tool's last word on what the model is shown; no opinion where it wants none.
     pub(crate) fn finalize(&self, call: &LentCall, outcome: &ToolOutcome) -> Reply<Json> {
-        if self.entry.flags() & HAS_LAST_WORD == 0 {
+        if self.entry.0.flags() & HAS_LAST_WORD == 0 {
             return Reply::Next;
         }
         json(|out, fault| {
-            let (state, outcome) = (self.entry.state(), ptr::from_ref(outcome));
+            let (state, outcome) = (self.entry.0.state(), ptr::from_ref(outcome));
             // SAFETY: as in `render`; the outcome is lent for this call.
-            unsafe { self.entry.finalize()(state, call.table(), outcome, out, fault) }
+            unsafe { self.entry.0.finalize()(state, call.table(), outcome, out, fault) }
         })
     }
+}
+
+/// A schema, and what is checked against it.
+fn read_schema(name: &str, text: &str) -> Result<(Value, Schema), Vec<String>> {
+    let schema: Value =
+        serde_json::from_str(text).map_err(|it| vec![format!("{name} cannot be read: {it}")])?;
+    let read = Schema::read(&schema, name)?;
+    Ok((schema, read))
 }
 
 /// Asks for one JSON text, with empty places to write to.
@@ -222,13 +270,6 @@ impl fmt::Debug for BoundTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, instance, .. } = self;
         f.debug_struct("BoundTool").field("name", name).field("plugin", instance.plugin()).finish()
-    }
-}
-
-impl Drop for BoundTool {
-    fn drop(&mut self) {
-        // SAFETY: called once, and no run is under way: runs borrow the tool.
-        unsafe { self.entry.release()(self.entry.state()) }
     }
 }
 
@@ -295,4 +336,17 @@ unsafe extern "C" fn progress(state: *const (), done: u64, total: u64, text: Str
         let text = unsafe { text.read() }.unwrap_or("(not UTF-8)").to_owned();
         watcher.sink.put(Progress { done, total, text, ..watcher.call.clone() });
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_schema;
+
+    #[test]
+    fn a_schema_that_is_deeper_than_the_limit_is_refused_and_not_followed() {
+        let deep = "{\"oneOf\":[".repeat(5_000);
+        let faults = read_schema("output", &deep).err().unwrap();
+        let expected = "output cannot be read: recursion limit exceeded at line 1 column 640";
+        assert_eq!(faults, [expected]);
+    }
 }

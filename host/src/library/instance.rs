@@ -114,8 +114,8 @@ impl Instance {
     /// The tools it lists.
     ///
     /// # Errors
-    /// `E-START`, with what the plugin says, or that a tool's texts are not what they must be;
-    /// `E-FIELDS` where an entry lacks something.
+    /// `E-START`, with what the plugin says, or that a tool's texts are none; `E-FIELDS` where an
+    /// entry lacks something; `E-SCHEMA` where a tool's schemas are not supported.
     pub(crate) fn tools(self: &Arc<Self>) -> Result<Vec<BoundTool>, Refusal> {
         type Add<T> = unsafe extern "C" fn(state: *const (), tool: T);
         unsafe extern "C" fn add(state: *const (), tool: *const ()) {

@@ -18,8 +18,8 @@ use crate::signal::Signal;
 use crate::trail::TrailEntry;
 use crate::watchdog::Watch;
 
-/// Runs the body with what its listeners have left of the signal. Its failure is an outcome like
-/// any other.
+/// Runs the body with what its listeners have left of the signal, if the arguments are what it
+/// takes. Its failure is an outcome like any other.
 pub(super) async fn dispatch(
     pipeline: &Pipeline<'_>,
     state: &RunState,
@@ -29,6 +29,9 @@ pub(super) async fn dispatch(
         return failure::unknown_tool(&pipeline.call.call().name);
     };
     let (tool, watch) = (&offer.tool, pipeline.asking.watch);
+    if let Err(why) = tool.check_arguments(&pipeline.call.call().arguments) {
+        return failure::invalid_arguments(&why);
+    }
     let begun = pipeline.asking.snapshot.trail.as_ref().map(|sink| (sink, Instant::now()));
     let running = watched(tool.run(pipeline.call, state), offer.number, watch);
     let outcome = match running.await {
@@ -71,6 +74,9 @@ pub(super) fn canonical(
     let Some(value) = value.filter(|it| serde_json::from_str::<&RawValue>(it).is_ok()) else {
         return failure::invalid_output(&tool.name, "value is not lossless JSON");
     };
+    if let Err(why) = tool.check_value(value) {
+        return failure::invalid_output(&tool.name, &why);
+    }
     let content = match inside(offer, watch, || tool.render(call, value)) {
         Reply::Next => vec![shown(value)],
         Reply::Ready(json) => match serde_json::from_slice::<Vec<Block>>(json.text.as_bytes()) {

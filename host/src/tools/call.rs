@@ -86,13 +86,20 @@ impl Call {
         }
         match pipeline.admit(Asks::Nobody).await {
             Some(Route::Reviewed { outcome, .. } | Route::Final(outcome)) => Some(outcome),
-            None if self.tool.is_none() => Some(failure::unknown_tool(&self.call.call().name)),
             // Somebody who must stand around the body and does not keeps it from running too.
             None => {
                 let lost = self.snapshot.execute.iter().find_map(Place::lost);
-                lost.map(|it| failure::listener(&it))
+                lost.map(|it| failure::listener(&it)).or_else(|| self.unfit())
             }
         }
+    }
+
+    /// The failure of a call that fits no tool, or not the one it names.
+    fn unfit(&self) -> Option<ToolOutcome> {
+        let call = self.call.call();
+        let Some(offer) = &self.tool else { return Some(failure::unknown_tool(&call.name)) };
+        let checked = offer.tool.check_arguments(&call.arguments);
+        checked.err().map(|why| failure::invalid_arguments(&why))
     }
 
     /// What becomes of the call when a thread stays inside a plugin: the failure of whoever is

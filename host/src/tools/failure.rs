@@ -32,6 +32,12 @@ pub(super) fn unknown_tool(name: &str) -> ToolOutcome {
     ToolOutcome::coded_failure(message, "ToolNotFoundError", "UNKNOWN_TOOL")
 }
 
+/// The arguments are not what the tool takes.
+pub(super) fn invalid_arguments(why: &str) -> ToolOutcome {
+    let message = format!("invalid arguments: {why}");
+    ToolOutcome::coded_failure(message, "ToolArgsError", "INVALID_ARGS")
+}
+
 /// The tool's value is not what it has to be.
 pub(super) fn invalid_output(name: &str, why: &str) -> ToolOutcome {
     let message = format!("tool \"{name}\" returned invalid output: {why}");

@@ -105,8 +105,8 @@ async fn arguments_reach_the_tool_whatever_the_model_wrote() {
         "not json",
         &[
             "tool/call c echo not json",
-            "tool/result c failed: Error: invalid type: string \"not json\", expected struct \
-             EchoArgs at line 1 column 10 <- 9",
+            "tool/result c failed: Error: invalid arguments: \"arguments\" must be an object \
+             INVALID_ARGS <- 9",
         ],
     )
     .await;
