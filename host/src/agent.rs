@@ -3,6 +3,7 @@
 mod assemble;
 mod batch;
 mod inbox;
+mod record;
 mod single;
 mod state;
 mod step;
@@ -11,6 +12,7 @@ mod tests;
 mod turn;
 
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -36,6 +38,8 @@ pub const SESSION_START_GRACE: Duration = Duration::from_secs(2);
 
 /// How many events a plugin is given at a time: the agent stands still while they are written out.
 const MOST_EVENTS: usize = 1000;
+/// How many bodies of tool calls may run at once, unless told otherwise.
+pub const MAX_PARALLEL_TOOL_CALLS: NonZeroUsize = NonZeroUsize::new(10).expect("it is not zero");
 
 /// A handle to an agent; clones are the same agent.
 ///
@@ -56,6 +60,9 @@ pub struct AgentOptions {
     pub source: SessionSource,
     /// How long the first request waits for *session-start* listeners; zero for not at all.
     pub session_start_grace: Duration,
+    /// How many bodies of a step's tool calls may run at once, where their tools let them run side
+    /// by side.
+    pub max_parallel_tool_calls: NonZeroUsize,
     /// The agent that this one is a child of: it inherits what that one has.
     pub parent: Option<Agent>,
     /// The plugins with [`PluginScope::Agent`](crate::PluginScope::Agent) that it gets instances
@@ -74,6 +81,7 @@ impl Default for AgentOptions {
             system: None,
             source: SessionSource::Startup,
             session_start_grace: SESSION_START_GRACE,
+            max_parallel_tool_calls: MAX_PARALLEL_TOOL_CALLS,
             parent: None,
             plugins: Vec::new(),
             tools: ToolRestriction::default(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,6 +36,9 @@ pub struct Config {
     /// `approve`: what becomes of tool calls that somebody should be asked about: `ask`, `never`
     /// or `always`.
     pub approve: Option<Approvals>,
+    /// `max_parallel_tool_calls`: how many bodies of a step's tool calls may run at once; at least
+    /// one.
+    pub max_parallel_tool_calls: Option<NonZeroUsize>,
     /// `system`: the system prompt.
     pub system: Option<String>,
     /// `model`: the model, as the command line takes it.

@@ -30,7 +30,9 @@ mod tools;
 mod trail;
 mod watchdog;
 
-pub use agent::{Agent, AgentOptions, CallError, SESSION_START_GRACE, Status};
+pub use agent::{
+    Agent, AgentOptions, CallError, MAX_PARALLEL_TOOL_CALLS, SESSION_START_GRACE, Status,
+};
 pub use approval::{AnyApprover, ApprovalRequest, Approvals, Approver};
 pub use dispatch::Dispatch;
 pub use host::{Host, PluginReport, PluginState, StartError, check};

@@ -73,6 +73,8 @@ pub(crate) struct Offer {
     pub(crate) number: u16,
     /// The number of its other functions, which answer at once.
     pub(crate) functions: u16,
+    /// The number of the one that says whether a call may run beside others.
+    pub(crate) classifier: u16,
 }
 
 /// The plugins that are live for whoever holds this: for all agents, or for one of them too.

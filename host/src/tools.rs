@@ -10,6 +10,7 @@ mod call;
 mod failure;
 mod nested;
 mod post;
+mod stages;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use crate::seam::{self, Asking};
 use crate::signal::Signal;
 use crate::watchdog::Watch;
 use call::Call;
+
+pub(crate) use self::stages::{Prepared, Settled, create, dispatch, finish, is_parallel, prepare};
 
 /// A tool call to be made.
 #[derive(Debug, Clone)]
@@ -97,7 +100,10 @@ async fn make(
     };
     match snapshot.dispatcher.run(work).await {
         Ok(outcome) => outcome,
-        Err(wedge) => call.outlive(wedge).await,
+        Err(wedge) => {
+            call.give_up(&wedge);
+            call.outlive(wedge).await
+        }
     }
 }
 
@@ -147,22 +153,6 @@ fn seal(request: CallRequest, tool: Option<&BoundTool>, origin: Option<&Origin>)
 }
 
 impl Pipeline<'_> {
-    async fn run(&self) -> ToolOutcome {
-        // A call cancelled before it began is seen by nobody who decides.
-        if self.is_cancelled() {
-            return failure::aborted(false);
-        }
-        let route = match self.admit(Asks::Somebody).await {
-            Some(route) => route,
-            None if self.is_cancelled() => refused(failure::aborted(false)),
-            None => self.around().await,
-        };
-        match route {
-            Route::Final(outcome) => outcome,
-            Route::Reviewed { outcome, has_run } => self.review(outcome, has_run).await,
-        }
-    }
-
     /// Whether the call may run: `None` if so.
     async fn admit(&self, asks: Asks) -> Option<Route> {
         let decision = match seam::pre_execute(self.asking, self.call).await {

@@ -1,95 +1,189 @@
-//! The tool calls of one answer.
+//! The tool calls of one answer: which of them run side by side, and in which order what comes of
+//! them is told.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
 
-use lockgate_plugin_api::{Block, Extras, Message, Role, Source, ToolOutcome};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use lockgate_plugin_api::{Block, ToolOutcome};
 use serde::de::IgnoredAny;
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::Core;
+use super::record::{self, Proposed};
 use super::step::Place;
 use super::turn::TurnError;
-use crate::session::{Fact, InboxTarget};
 use crate::signal::Signal;
-use crate::tools::{self, CallRequest};
+use crate::tools::{self, CallRequest, Prepared, Settled};
 
-/// Runs the tool calls in `content`, one after another. Returns whether one of them concluded the
-/// turn; none if there was no call.
+/// The calls of one answer, in the order in which the model wrote them.
 ///
-/// Once the signal has fired no call is started any more, and each of them is told so. One that
-/// runs is waited for.
+/// Only bodies overlap, with who stands around them. Everything else of a call happens in its
+/// turn: those who decide are asked about one call after the other, and what came of a call is
+/// reviewed and appended once that is done for every call before it.
+struct Batch<'a> {
+    core: &'a Core,
+    place: Place,
+    signal: &'a Signal,
+    waiting: VecDeque<Proposed>,
+    /// Whether the first of those that wait must run alone. Once that is said, it stands.
+    is_next_exclusive: bool,
+    /// Those whose outcome is not in the log.
+    started: VecDeque<Started>,
+    /// The bodies that run, each with the number of its call's event.
+    running: FuturesUnordered<Running>,
+    /// Whether a call has concluded the turn.
+    concluded: bool,
+}
+
+struct Started {
+    /// The number of the event that says so.
+    event: u64,
+    call_id: String,
+    /// Where its body left it, once that has ended.
+    settled: Option<Settled>,
+}
+
+type Running = Pin<Box<dyn Future<Output = (u64, Settled)> + Send>>;
+
+/// Runs the tool calls in `content`. Returns whether one of them concluded the turn; none if there
+/// was no call.
+///
+/// Once the signal has fired no call is started any more, and each of them is told so. Bodies that
+/// run are waited for, also where the log fails: nothing more is appended then.
 pub(super) async fn run(
     core: &Core,
     place: Place,
     signal: &Signal,
     content: Vec<Block>,
 ) -> Result<Option<bool>, TurnError> {
-    let mut concluded = None;
-    for block in content {
-        let Block::ToolCall { id, name, arguments } = block else { continue };
-        let skipped = signal.has_fired();
-        let call = core.state().append(Fact::ToolCall {
-            turn: place.turn,
-            step: place.step,
-            call_id: id.clone(),
-            name: name.clone(),
-            arguments: arguments.clone(),
-        })?;
-        let outcome = if skipped {
-            Arc::new(never_started())
-        } else {
-            let request = CallRequest {
-                call_id: id.clone(),
-                name,
-                arguments: json_text(arguments),
-                agent: Some(core.id),
-                cwd: core.options.cwd.clone(),
-                signal: signal.clone(),
+    let waiting: VecDeque<Proposed> = content.into_iter().filter_map(proposed).collect();
+    if waiting.is_empty() {
+        return Ok(None);
+    }
+    let mut batch = Batch {
+        core,
+        place,
+        signal,
+        waiting,
+        is_next_exclusive: false,
+        started: VecDeque::new(),
+        running: FuturesUnordered::new(),
+        concluded: false,
+    };
+    let done = batch.run().await;
+    while batch.running.next().await.is_some() {}
+    done.map(|()| Some(batch.concluded))
+}
+
+impl Batch<'_> {
+    async fn run(&mut self) -> Result<(), TurnError> {
+        loop {
+            self.fill().await?;
+            let Some(first) = self.started.front() else { break };
+            if first.settled.is_none()
+                && let Some((event, settled)) = self.running.next().await
+            {
+                self.settle(event, settled);
+            }
+            self.commit().await?;
+        }
+        // Only a signal that has fired leaves any.
+        for call in self.waiting.drain(..) {
+            let call_id = call.call_id.clone();
+            let event = record::call(self.core, self.place, call)?;
+            record::result(self.core, self.place, event, call_id, &never_started())?;
+        }
+        Ok(())
+    }
+
+    /// Starts calls as long as they may run beside those that do, and there is room.
+    async fn fill(&mut self) -> Result<(), TurnError> {
+        let cap = self.core.options.max_parallel_tool_calls.get();
+        while self.running.len() < cap && !self.signal.has_fired() {
+            if self.is_next_exclusive && !self.started.is_empty() {
+                break;
+            }
+            let Some(next) = self.waiting.front() else { break };
+            // What is live when the call begins, which may be more than those before it see.
+            let call = tools::create(&self.core.registry.snapshot(), self.request(next));
+            let is_parallel =
+                !self.is_next_exclusive && self.beside(tools::is_parallel(&call)).await;
+            if !is_parallel && !self.started.is_empty() {
+                self.is_next_exclusive = true;
+                break;
+            }
+            // Whoever was asked may have cancelled the turn.
+            if self.signal.has_fired() {
+                break;
+            }
+            let next = self.waiting.pop_front().expect("nobody else takes it");
+            self.is_next_exclusive = false;
+            let call_id = next.call_id.clone();
+            let event = record::call(self.core, self.place, next)?;
+            let settled = match self.beside(tools::prepare(call)).await {
+                Prepared::Settled(settled) => Some(settled),
+                Prepared::Admitted(call) => {
+                    let running = async move { (event, tools::dispatch(call).await) };
+                    self.running.push(Box::pin(running));
+                    None
+                }
             };
-            tools::execute(&core.registry.snapshot(), request).await
-        };
-        commit(core, place, call, id, &outcome)?;
-        concluded = Some(concluded.unwrap_or(false) || outcome.concludes_turn());
+            self.started.push_back(Started { event, call_id, settled });
+            if !is_parallel {
+                break;
+            }
+        }
+        Ok(())
     }
-    Ok(concluded)
+
+    /// Appends what came of the calls that have settled, up to the first that has not.
+    async fn commit(&mut self) -> Result<(), TurnError> {
+        while let Some(Started { event, call_id, settled: Some(settled) }) =
+            self.started.pop_front_if(|it| it.settled.is_some())
+        {
+            let outcome = self.beside(tools::finish(settled)).await;
+            record::result(self.core, self.place, event, call_id, &outcome)?;
+            self.concluded |= outcome.concludes_turn();
+        }
+        Ok(())
+    }
+
+    /// Waits for `work` while the bodies that run go on.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                Some((event, settled)) = self.running.next() => self.settle(event, settled),
+                done = &mut work => return done,
+            }
+        }
+    }
+
+    fn settle(&mut self, event: u64, settled: Settled) {
+        if let Some(call) = self.started.iter_mut().find(|it| it.event == event) {
+            call.settled = Some(settled);
+        }
+    }
+
+    fn request(&self, call: &Proposed) -> CallRequest {
+        CallRequest {
+            call_id: call.call_id.clone(),
+            name: call.name.clone(),
+            arguments: json_text(call.arguments.clone()),
+            agent: Some(self.core.id),
+            cwd: self.core.options.cwd.clone(),
+            signal: self.signal.clone(),
+        }
+    }
 }
 
-/// Appends the outcome of the call that event `call` began, and parks its contexts.
-pub(super) fn commit(
-    core: &Core,
-    place: Place,
-    call: u64,
-    call_id: String,
-    outcome: &ToolOutcome,
-) -> Result<(), TurnError> {
-    let (content, extras, meta) = match read(outcome) {
-        Ok(parts) => parts,
-        Err(cause) => return Err(TurnError::Outcome { call_id, cause }),
-    };
-    let result =
-        Block::ToolResult { tool_call_id: call_id.clone(), content, is_error: outcome.is_error() };
-    let message = Message {
-        id: Uuid::new_v4().to_string(),
-        role: Role::User,
-        content: vec![result],
-        source: Source::Tool { call_id },
-    };
-    let Place { turn, step } = place;
-    let fact = Fact::ToolResult { turn, step, message, error: extras.error, meta };
-    // Under one lock: nothing comes between a result and its contexts.
-    let mut state = core.state();
-    state.log.append_from(fact, vec![call])?;
-    for context in extras.contexts {
-        state.push(InboxTarget::NextStep, context)?;
-    }
-    Ok(())
-}
-
-fn read(outcome: &ToolOutcome) -> serde_json::Result<(Vec<Block>, Extras, Option<Value>)> {
-    let extras = outcome.extras()?;
-    let meta = extras.meta.as_ref().map(|it| serde_json::from_str(it.get())).transpose()?;
-    Ok((outcome.content()?, extras, meta))
+fn proposed(block: Block) -> Option<Proposed> {
+    let Block::ToolCall { id: call_id, name, arguments } = block else { return None };
+    Some(Proposed { call_id, name, arguments })
 }
 
 fn never_started() -> ToolOutcome {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use lockgate_plugin_api::ToolOutcome;
 use thiserror::Error;
 
+use super::record::Proposed;
 use super::step::Place;
 use super::turn::{Ending, TurnError};
-use super::{Core, batch, drive};
+use super::{Core, drive, record};
 use crate::session::{Fact, TurnEndReason};
 use crate::tools::{self, CallRequest};
 
@@ -78,15 +79,14 @@ async fn make(core: &Core, turn: u32, request: CallRequest) -> Result<Arc<ToolOu
     let call_id = request.call_id.clone();
     let log = |fact| core.state().append(fact).map_err(TurnError::from);
     log(Fact::StepStart { turn, step: 1 })?;
-    let call = log(Fact::ToolCall {
-        turn,
-        step: 1,
+    let proposed = Proposed {
         call_id: call_id.clone(),
         name: request.name.clone(),
         arguments: request.arguments.clone(),
-    })?;
+    };
+    let call = record::call(core, place, proposed).map_err(TurnError::from)?;
     let outcome = tools::execute(&core.registry.snapshot(), request).await;
-    batch::commit(core, place, call, call_id, &outcome)?;
+    record::result(core, place, call, call_id, &outcome)?;
     log(Fact::StepEnd { turn, step: 1 })?;
     Ok(outcome)
 }

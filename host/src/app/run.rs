@@ -13,7 +13,7 @@ use super::host_setup::Setup;
 use super::typed::Typed;
 use super::watch_session::{self, Watched};
 use super::{Ending, Failure, PluginArgs, screen};
-use crate::agent::{Agent, AgentOptions, SESSION_START_GRACE};
+use crate::agent::{Agent, AgentOptions, MAX_PARALLEL_TOOL_CALLS, SESSION_START_GRACE};
 use crate::approval::Approvals;
 use crate::model::{self, Model, ModelSpec};
 use crate::session::{AbortCause, Header, SessionLog, TurnEndReason, unix_millis};
@@ -121,6 +121,10 @@ impl Session {
             cwd: Some(setup.cwd.clone()),
             system: setup.config.system.clone(),
             session_start_grace: setup.config.session_start_grace.unwrap_or(SESSION_START_GRACE),
+            max_parallel_tool_calls: setup
+                .config
+                .max_parallel_tool_calls
+                .unwrap_or(MAX_PARALLEL_TOOL_CALLS),
             approvals,
             plugins: host.plugins_per_agent(),
             ..AgentOptions::default()

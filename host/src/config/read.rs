@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::settings::{PluginScope, PluginSettings, Required};
 const KEYS: &[&str] = &[
     "approve",
     "cwd",
+    "max_parallel_tool_calls",
     "model",
     "plugin_dirs",
     "plugins",
@@ -126,6 +128,7 @@ fn document(text: &str, path: &Path) -> Result<Config, Wrong> {
         strict: get(&keys, "strict", truth)?.unwrap_or_default(),
         session_start_grace: get(&keys, "session_start_grace_ms", milliseconds)?,
         approve: get(&keys, "approve", approvals)?,
+        max_parallel_tool_calls: get(&keys, "max_parallel_tool_calls", count)?,
         system: get(&keys, "system", string)?.map(str::to_owned),
         model: get(&keys, "model", string)?.map(str::to_owned),
         cwd: get(&keys, "cwd", string)?.map(|it| base.join(it)),
@@ -258,6 +261,11 @@ fn table<'a>(entry: &Entry<'a>) -> Result<&'a DeTable<'a>, Wrong> {
 
 fn milliseconds(entry: &Entry<'_>) -> Result<Duration, Wrong> {
     integer(entry, "a whole number of milliseconds").map(Duration::from_millis)
+}
+
+fn count(entry: &Entry<'_>) -> Result<NonZeroUsize, Wrong> {
+    let expected = "a whole number, at least 1";
+    NonZeroUsize::new(integer(entry, expected)?).ok_or_else(|| wrong(entry, expected))
 }
 
 fn integer<T: TryFrom<i128>>(entry: &Entry<'_>, expected: &'static str) -> Result<T, Wrong> {

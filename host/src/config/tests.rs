@@ -25,6 +25,7 @@ fn every_key_is_read() {
         strict = true
         approve = "never"
         session_start_grace_ms = 1_500
+        max_parallel_tool_calls = 4
         system = "Be brief."
         model = "script:play.json"
         cwd = "work"
@@ -50,6 +51,7 @@ fn every_key_is_read() {
             strict: true,
             approve: Some(Approvals::Never),
             session_start_grace: Some(Duration::from_millis(1500)),
+            max_parallel_tool_calls: NonZeroUsize::new(4),
             system: Some("Be brief.".into()),
             model: Some("script:play.json".into()),
             cwd: Some("DIR/work".into()),
@@ -177,7 +179,8 @@ fn the_first_unknown_key_of_a_table_is_told() {
     check_error(
         "zzz = 1\naaa = 1",
         "`FILE`, line 1, column 1: unknown key `zzz`, the keys here are `approve`, `cwd`, \
-         `model`, `plugin_dirs`, `plugins`, `session_start_grace_ms`, `strict`, `system`",
+         `max_parallel_tool_calls`, `model`, `plugin_dirs`, `plugins`, `session_start_grace_ms`, \
+         `strict`, `system`",
     );
 }
 
@@ -201,6 +204,16 @@ fn a_value_of_another_type_is_told_with_its_place() {
             "session_start_grace_ms = -1",
             "line 1, column 26: `session_start_grace_ms` must be a whole number of milliseconds, \
              not the integer -1",
+        ),
+        (
+            "max_parallel_tool_calls = 0",
+            "line 1, column 27: `max_parallel_tool_calls` must be a whole number, at least 1, \
+             not the integer 0",
+        ),
+        (
+            "max_parallel_tool_calls = 1.5",
+            "line 1, column 27: `max_parallel_tool_calls` must be a whole number, at least 1, \
+             not the float 1.5",
         ),
         (
             "plugins.gate = 1",

@@ -237,6 +237,13 @@ impl BoundTool {
         })
     }
 
+    /// Whether `call` may run beside others of its step: 1 says so, and nothing else.
+    pub(crate) fn is_parallel_safe(&self, call: &LentCall) -> bool {
+        let (state, arguments) = (self.entry.0.state(), Str::lend(&call.call().arguments));
+        // SAFETY: as in `render`; the arguments are lent for this call.
+        unsafe { self.entry.0.is_parallel_safe()(state, arguments) == 1 }
+    }
+
     /// The tool's last word on what the model is shown; no opinion where it wants none.
     pub(crate) fn finalize(&self, call: &LentCall, outcome: &ToolOutcome) -> Reply<Json> {
         if self.entry.0.flags() & HAS_LAST_WORD == 0 {

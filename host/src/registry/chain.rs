@@ -145,8 +145,13 @@ impl Chains<'_> {
         };
         let deadline = Some(self.deadlines(layer, tool.plugin()).entry);
         let functions = Watched { seam: "finalize-content", deadline, ..body.clone() };
-        let (number, functions) = (self.watch(body)?, self.watch(functions)?);
-        Ok(Offer { tool: Arc::clone(tool), number, functions })
+        let classifier = Watched { seam: "is-parallel-safe", ..functions.clone() };
+        Ok(Offer {
+            tool: Arc::clone(tool),
+            number: self.watch(body)?,
+            functions: self.watch(functions)?,
+            classifier: self.watch(classifier)?,
+        })
     }
 
     fn watch(&mut self, place: Watched) -> Result<u16, Refusal> {

@@ -130,6 +130,15 @@ pub(super) fn finalized(
     }
 }
 
+/// Whether the tool says that the call may run beside others.
+pub(super) fn is_parallel_safe(offer: &Offer, call: &LentCall, watch: &Watch) -> bool {
+    if !watch.enter(offer.classifier) {
+        return false;
+    }
+    let is_safe = offer.tool.is_parallel_safe(call);
+    watch.leave() && is_safe
+}
+
 /// Calls one of the tool's functions under the watchdog's eyes.
 fn inside(offer: &Offer, watch: &Watch, f: impl FnOnce() -> Reply<Json>) -> Reply<Json> {
     if !watch.enter(offer.functions) {

@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod approval;
+mod beside;
+mod broken_off;
 mod calls;
 mod entering;
 mod gone;
+mod lanes;
 mod reach;
 mod stage;
 mod start;

@@ -1,13 +1,17 @@
 //! An agent with one real plugin, and what is seen of both.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate::model::{self, Model, ModelSpec};
-use lockgate::session::{Event, Header, SessionLog};
-use lockgate::{Agent, AgentOptions, Host, HostOptions, PluginSettings, TrailEntry, TrailSink};
-use lockgate_plugin_api::Message;
+use lockgate::session::{Event, Fact, Header, SessionLog};
+use lockgate::{
+    Agent, AgentOptions, Deadlines, Dispatch, Host, HostOptions, MAX_PARALLEL_TOOL_CALLS,
+    PluginSettings, TrailEntry, TrailSink,
+};
+use lockgate_plugin_api::{Message, Source};
 use lockgate_tests::{lines, plugin_dir};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -40,15 +44,45 @@ pub(crate) struct Hold {
 /// The session's events, and who answered what; both as they come.
 pub(crate) struct Seen {
     events: watch::Receiver<Vec<Event>>,
-    answers: watch::Receiver<Vec<String>>,
+    answers: watch::Receiver<Vec<TrailEntry>>,
+}
+
+/// What is set for a host and an agent, besides what the puppet is told.
+pub(crate) struct Terms {
+    pub(crate) grace: Duration,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) max_parallel: usize,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            grace: LONG,
+            deadlines: Deadlines::default(),
+            dispatch: Dispatch::default(),
+            max_parallel: MAX_PARALLEL_TOOL_CALLS.get(),
+        }
+    }
 }
 
 impl Stage {
     /// An agent whose model says `script`, with a puppet that is told `orders`, and *session-start*
     /// waited for no longer than `grace`.
     pub(crate) fn open(script: Value, orders: Value, grace: Duration) -> Self {
-        let agent = AgentOptions { session_start_grace: grace, ..AgentOptions::default() };
-        Self::open_with(script, orders, HostOptions::default(), agent)
+        Self::with(script, orders, Terms { grace, ..Terms::default() })
+    }
+
+    /// As [`open`](Self::open), on these terms.
+    pub(crate) fn with(script: Value, orders: Value, terms: Terms) -> Self {
+        let Terms { grace, deadlines, dispatch, max_parallel } = terms;
+        let host = HostOptions { deadlines, dispatch, ..HostOptions::default() };
+        let agent = AgentOptions {
+            session_start_grace: grace,
+            max_parallel_tool_calls: NonZeroUsize::new(max_parallel).unwrap(),
+            ..AgentOptions::default()
+        };
+        Self::open_with(script, orders, host, agent)
     }
 
     /// As [`open`](Self::open), with these options for the rest.
@@ -72,7 +106,7 @@ impl Stage {
             plugin_dirs: vec![files.path().to_owned()],
             plugins: [("puppet".to_owned(), settings)].into(),
             strict: true,
-            trail: Some(TrailSink::new(move |it| tell.send_modify(|all| all.push(answer(&it))))),
+            trail: Some(TrailSink::new(move |it| tell.send_modify(|all| all.push(it)))),
             ..host
         });
         let host = host.unwrap();
@@ -107,7 +141,12 @@ impl Stage {
 impl Hold {
     /// Lets the puppet go on.
     pub(crate) fn go(&self) {
-        fs::write(self.files.path().join("go"), "").unwrap();
+        self.release("go");
+    }
+
+    /// Makes the file `name`, which a puppet waits for.
+    pub(crate) fn release(&self, name: &str) {
+        fs::write(self.files.path().join(name), "").unwrap();
     }
 }
 
@@ -118,10 +157,52 @@ impl Seen {
         events.wait_for(|it| lines(it).iter().any(|it| it == line)).await.unwrap();
     }
 
+    /// Waits until a message that says `text` is in the inbox.
+    pub(crate) async fn until_said(&self, text: &str) {
+        self.until_fact(|fact| match fact {
+            Fact::InboxSpliced { inserted, .. } => inserted.iter().any(|it| it.text() == text),
+            _ => false,
+        })
+        .await;
+    }
+
+    /// Waits until it is in the log that a call is made.
+    pub(crate) async fn until_call(&self, id: &str) {
+        self.until_fact(|it| matches!(it, Fact::ToolCall { call_id, .. } if call_id == id)).await;
+    }
+
+    /// Waits until the result of a call is in the log.
+    pub(crate) async fn until_result(&self, id: &str) {
+        self.until_fact(|fact| match fact {
+            Fact::ToolResult { message, .. } => {
+                matches!(&message.source, Source::Tool { call_id } if call_id == id)
+            }
+            _ => false,
+        })
+        .await;
+    }
+
+    async fn until_fact(&self, is_it: impl Fn(&Fact) -> bool) {
+        let mut events = self.events.clone();
+        events.wait_for(|it| it.iter().any(|it| is_it(&it.fact))).await.unwrap();
+    }
+
     /// Waits until a listener has answered.
     pub(crate) async fn until_answered(&self, answer: &str) {
         let mut answers = self.answers.clone();
-        answers.wait_for(|it| it.iter().any(|it| it == answer)).await.unwrap();
+        answers.wait_for(|it| it.iter().any(|it| short(it) == answer)).await.unwrap();
+    }
+
+    /// Waits until the body of this call has ended.
+    pub(crate) async fn until_over(&self, call_id: &str) {
+        let mut answers = self.answers.clone();
+        let is_over = |it: &TrailEntry| it.seam == "body" && it.call.as_deref() == Some(call_id);
+        answers.wait_for(|it| it.iter().any(is_over)).await.unwrap();
+    }
+
+    /// The events of the log.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.events.borrow().clone()
     }
 
     /// The log in short.
@@ -132,7 +213,14 @@ impl Seen {
     /// What the listeners at `seam` have answered.
     pub(crate) fn answers(&self, seam: &str) -> Vec<String> {
         let answers = self.answers.borrow();
-        answers.iter().filter(|it| it.starts_with(seam)).cloned().collect()
+        answers.iter().filter(|it| it.seam.starts_with(seam)).map(short).collect()
+    }
+
+    /// The calls about which a listener, or the body of a tool, has answered.
+    pub(crate) fn asked(&self, listener: &str) -> Vec<String> {
+        let answers = self.answers.borrow();
+        let by = answers.iter().filter(|it| &*it.listener == listener);
+        by.filter_map(|it| it.call.clone()).collect()
     }
 
     /// Checks what came after the first `line`.
@@ -154,7 +242,7 @@ impl Seen {
     }
 }
 
-fn answer(entry: &TrailEntry) -> String {
+fn short(entry: &TrailEntry) -> String {
     format!("{} {} {}", entry.seam, entry.listener, entry.verdict)
 }
 
