@@ -53,6 +53,10 @@ impl Tool for Read {
         let call = run.call();
         read(&self.config, call.cwd(), call.arguments()).map(Value::String)
     }
+
+    fn is_parallel_safe(&self, _: &str) -> bool {
+        true
+    }
 }
 
 fn read(config: &Config, cwd: Option<&str>, arguments: &str) -> Result<String, ToolError> {

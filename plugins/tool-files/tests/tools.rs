@@ -23,6 +23,18 @@ fn three_tools_are_offered_with_what_they_need() {
 }
 
 #[test]
+fn only_reading_runs_beside_other_calls() {
+    let bench = Bench::<ToolFiles>::new(json!({})).unwrap();
+    let arguments =
+        json!({"file_path": "notes", "content": "", "old_string": "", "new_string": ""});
+    let beside = bench.tools().map(|it| (it.spec().name, it.is_parallel_safe(&arguments)));
+    assert_eq!(
+        beside.collect::<Vec<_>>(),
+        [("read".into(), true), ("write".into(), false), ("edit".into(), false)]
+    );
+}
+
+#[test]
 fn a_file_is_written_edited_and_read_in_the_directory_of_the_session() {
     let dir = TempDir::new().unwrap();
     let bench = Bench::<ToolFiles>::new(json!({})).unwrap();

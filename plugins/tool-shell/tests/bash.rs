@@ -18,6 +18,12 @@ fn it_is_offered_with_the_longest_time_as_its_budget() {
 }
 
 #[test]
+fn no_command_runs_beside_other_calls() {
+    let bench = Bench::<ToolShell>::new(json!({})).unwrap();
+    assert!(!bench.tool("bash").unwrap().is_parallel_safe(&json!({"command": "ls"})));
+}
+
+#[test]
 fn a_command_runs_in_the_shell_that_is_configured() {
     let seconds = Duration::from_secs;
     check(json!({}), json!({"command": "ls"}), ("bash", seconds(120), 1 << 20));
