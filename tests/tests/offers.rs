@@ -12,15 +12,15 @@ use tokio::task::yield_now;
 async fn tools_that_changed_are_there_for_calls_that_begin_after_that() {
     let stage = stage(&[("puppet", json!({"tools": true}))]);
     let names = || -> Vec<String> { stage.host.tools().into_iter().map(|it| it.name).collect() };
-    assert_eq!(names(), ["echo", "relay", "stamp", "wait"]);
+    assert_eq!(names(), ["echo", "lane", "relay", "stamp", "wait"]);
     let grown = stage.host.execute(request("grown", &json!({}))).await;
     assert_eq!(seen(&grown)["text"], "Error: unknown tool \"grown\"");
     let grew = stage.host.execute(request("echo", &json!({"value": "did", "grow": true}))).await;
     assert_eq!(seen(&grew), json!({"isError": false, "text": "did"}));
-    while names().len() < 5 {
+    while names().len() < 6 {
         yield_now().await;
     }
-    assert_eq!(names(), ["echo", "grown", "relay", "stamp", "wait"]);
+    assert_eq!(names(), ["echo", "grown", "lane", "relay", "stamp", "wait"]);
     let grown = stage.host.execute(request("grown", &json!({}))).await;
     assert_eq!(seen(&grown), json!({"isError": false, "text": "grown"}));
 }

@@ -160,8 +160,8 @@ async fn an_agent_cannot_ask_for_what_there_is_not() {
     check(plugins("pupet-b"), &format!("the plugin `pupet-b` {asked}"));
     check(
         AgentOptions { tools: deny(&["ehco"]), ..Default::default() },
-        "there is nothing to restrict of the tool `ehco`; inherited are `echo`, `relay`, `stamp`, \
-         `wait`",
+        "there is nothing to restrict of the tool `ehco`; inherited are `echo`, `lane`, `relay`, \
+         `stamp`, `wait`",
     );
 }
 
