@@ -173,7 +173,7 @@ LOCKGATE_FUTURE_OF(lockgate_noted);
 typedef struct lockgate_answer {
     /* One of the numbers below, by the seam. */
     uint32_t verdict;
-    /* None yet. Those in LOCKGATE_CRITICAL_FLAGS must be known to the host, or the decision cannot
+    /* LOCKGATE_REPLACES_CONTEXTS. Those in LOCKGATE_CRITICAL_FLAGS must be known to the host, or the decision cannot
      * be read and the call fails; the others may be passed over. */
     uint32_t flags;
     /* Why, in UTF-8, for the model. */
@@ -184,6 +184,8 @@ typedef struct lockgate_answer {
     lockgate_buf data;
 } lockgate_answer;
 #define LOCKGATE_CRITICAL_FLAGS UINT32_C(0xFFFF0000)
+/* Of a post-execute decision: its `contexts` are all that is left, the outcome's own are dropped. */
+#define LOCKGATE_REPLACES_CONTEXTS UINT32_C(0x10000)
 
 /* May this prompt be submitted? Answers prompt-submit. */
 typedef lockgate_answer lockgate_prompt_decision;

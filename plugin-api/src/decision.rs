@@ -62,7 +62,12 @@ impl Answer {
 
     /// The verdict, unless a flag says that there is more to it than we know.
     fn verdict(&self) -> Result<u32, BadDecision> {
-        match self.flags & CRITICAL_FLAGS {
+        self.verdict_with(0)
+    }
+
+    /// As [`verdict`](Self::verdict), where the Decision knows the flags `known`.
+    fn verdict_with(&self, known: u32) -> Result<u32, BadDecision> {
+        match self.flags & CRITICAL_FLAGS & !known {
             0 => Ok(self.verdict),
             unknown => Err(BadDecision::Flags(unknown)),
         }

@@ -16,6 +16,10 @@ impl Pipeline<'_> {
             Ok(decision) => decision,
             Err(failure) => return failure::listener(&failure),
         };
+        let outcome = match decision.replaces_contexts() {
+            true => with_contexts(outcome, Vec::new()),
+            false => outcome,
+        };
         let reviewed = match decision.verdict() {
             Ok(PostTool::Accept { contexts: added }) => joined(outcome, added),
             Ok(PostTool::ReplaceContent { content, contexts: added }) => {

@@ -38,6 +38,10 @@ pub const REQUIRED: u32 = 1;
 /// Decision unreadable, so that a restriction is never overlooked. The lower half may be ignored.
 pub const CRITICAL_FLAGS: u32 = 0xFFFF_0000;
 
+/// A flag of a [`PostToolDecision`](crate::PostToolDecision): its contexts are all that is left; the
+/// outcome's own are dropped.
+pub const REPLACES_CONTEXTS: u32 = 0x0001_0000;
+
 /// Stands for a Decision on the seams that have none.
 #[repr(C)]
 #[derive(StableAbi, Debug)]

@@ -4,6 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Answer, BadDecision, Data, GuardDecision, PostToolDecision, PreToolDecision};
+use crate::abi::listener::REPLACES_CONTEXTS;
 use crate::message::{Block, Message};
 
 /// A [`PreToolDecision`], read.
@@ -89,21 +90,24 @@ impl GuardDecision {
 pub enum PostTool {
     /// The outcome stands.
     Accept {
-        /// Messages for the model, after the outcome's own.
+        /// Messages for the model, after the outcome's own unless they
+        /// [replace](PostToolDecision::replaces_contexts) those.
         contexts: Vec<Message>,
     },
     /// The model is shown other content; a success keeps its value.
     ReplaceContent {
         /// The content.
         content: Vec<Block>,
-        /// Messages for the model, after the outcome's own.
+        /// Messages for the model, after the outcome's own unless they
+        /// [replace](PostToolDecision::replaces_contexts) those.
         contexts: Vec<Message>,
     },
     /// A success gets another value and the content that follows from it.
     ReplaceValue {
         /// The value as JSON.
         value: Box<RawValue>,
-        /// Messages for the model, after the outcome's own.
+        /// Messages for the model, after the outcome's own unless they
+        /// [replace](PostToolDecision::replaces_contexts) those.
         contexts: Vec<Message>,
     },
     /// The outcome becomes a failure that shows the feedback; all its own contexts are dropped.
@@ -150,12 +154,26 @@ impl PostToolDecision {
         Self(self.0.with_data(&data))
     }
 
+    /// The same with exactly these messages for the model: none of those it has, and none of the
+    /// outcome's own. For policies that must not let any of them through as they are.
+    pub fn replacing_contexts(self, contexts: Vec<Message>) -> Self {
+        let mut data = self.0.data().expect("the host hands out readable Decisions only");
+        data.contexts = contexts;
+        let answer = self.0.with_data(&data);
+        Self(Answer { flags: answer.flags | REPLACES_CONTEXTS, ..answer })
+    }
+
+    /// Whether its messages take the place of the outcome's own, rather than following them.
+    pub fn replaces_contexts(&self) -> bool {
+        self.0.flags & REPLACES_CONTEXTS != 0
+    }
+
     /// The Decision, read.
     ///
     /// # Errors
     /// When it cannot be: see [`BadDecision`].
     pub fn verdict(&self) -> Result<PostTool, BadDecision> {
-        let verdict = self.0.verdict()?;
+        let verdict = self.0.verdict_with(REPLACES_CONTEXTS)?;
         let Data { content, value, contexts, .. } = self.0.data()?;
         let content = content.ok_or(BadDecision::Missing("content"));
         match verdict {

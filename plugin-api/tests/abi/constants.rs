@@ -8,7 +8,7 @@ use lockgate_plugin_api::abi::entry::{
     API_VERSION, Entry, MIN_HOST, NOTE_NAME, NOTE_SECTION, NOTE_TYPE, Note, SYMBOL_PREFIX,
 };
 use lockgate_plugin_api::abi::handle::{KEEP_INBOX, NEXT_STEP, NEXT_TURN};
-use lockgate_plugin_api::abi::listener::{CRITICAL_FLAGS, REQUIRED};
+use lockgate_plugin_api::abi::listener::{CRITICAL_FLAGS, REPLACES_CONTEXTS, REQUIRED};
 use lockgate_plugin_api::abi::process::{CUT, MERGED, TIMED_OUT};
 use lockgate_plugin_api::abi::tool::HAS_LAST_WORD;
 use lockgate_plugin_api::abi::value::Status;
@@ -27,7 +27,7 @@ pub(crate) fn texts() -> [(&'static str, &'static str); 6] {
 }
 
 /// The numbers, under the names that the C header has for them.
-pub(crate) fn numbers() -> [(&'static str, u32); 24] {
+pub(crate) fn numbers() -> [(&'static str, u32); 25] {
     [
         ("LOCKGATE_EPOCH", Entry::EPOCH),
         ("LOCKGATE_NOTE_TYPE", NOTE_TYPE),
@@ -36,6 +36,7 @@ pub(crate) fn numbers() -> [(&'static str, u32); 24] {
         ("LOCKGATE_PENDING", Status::PENDING.0),
         ("LOCKGATE_FAULT", Status::FAULT.0),
         ("LOCKGATE_CRITICAL_FLAGS", CRITICAL_FLAGS),
+        ("LOCKGATE_REPLACES_CONTEXTS", REPLACES_CONTEXTS),
         ("LOCKGATE_REQUIRED", REQUIRED),
         ("LOCKGATE_HAS_LAST_WORD", HAS_LAST_WORD),
         ("LOCKGATE_MERGED", MERGED),

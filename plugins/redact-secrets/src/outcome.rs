@@ -58,6 +58,30 @@ pub(crate) fn decision(
     outcome: &ToolOutcome,
     decided: PostToolDecision,
 ) -> Result<PostToolDecision, PluginError> {
+    let own = match (decided.replaces_contexts(), hidden_extras(secrets, outcome)?) {
+        // The outcome's own are gone already.
+        (true, _) => Vec::new(),
+        (false, Some(extras)) => extras.contexts,
+        (false, None) => return hidden_decision(secrets, outcome, decided),
+    };
+    let decided = hidden_decision(secrets, outcome, decided)?;
+    Ok(match decided.verdict()? {
+        // It drops the outcome's own by itself.
+        PostTool::Block { .. } => decided,
+        PostTool::Accept { contexts }
+        | PostTool::ReplaceContent { contexts, .. }
+        | PostTool::ReplaceValue { contexts, .. } => {
+            decided.replacing_contexts(own.into_iter().chain(contexts).collect())
+        }
+    })
+}
+
+/// `decided` without secrets; whether it replaces the contexts is lost where it has some.
+fn hidden_decision(
+    secrets: &Secrets,
+    outcome: &ToolOutcome,
+    decided: PostToolDecision,
+) -> Result<PostToolDecision, PluginError> {
     match decided.verdict()? {
         PostTool::Accept { mut contexts } => {
             let found = hide_messages(secrets, &mut contexts);
@@ -104,11 +128,6 @@ pub(crate) fn decision(
             Ok(if found { with(PostToolDecision::block(feedback), contexts) } else { decided })
         }
     }
-}
-
-/// Whether something rides along with a success that holds a secret: a Decision cannot reach it.
-pub(crate) fn rides_along(secrets: &Secrets, outcome: &ToolOutcome) -> Result<bool, PluginError> {
-    Ok(!outcome.is_error() && hidden_extras(secrets, outcome)?.is_some())
 }
 
 /// The extras of a failure without secrets, where its message or they have some: those are out

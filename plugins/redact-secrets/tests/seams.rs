@@ -172,15 +172,29 @@ fn what_the_listeners_further_in_decide_has_no_secrets_either() {
 }
 
 #[test]
-fn a_message_of_the_body_that_cannot_be_replaced_is_told_without_the_secret() {
-    let outcome = ToolOutcome::success(&json!("clean")).with_context(note(SECRET));
-    let bench = bench();
-    let decision = bench.post_execute(&call("read"), &outcome).unwrap().unwrap();
-    assert_eq!(told(&decision), json!({"accept": null, "contexts": []}));
-    let lines: Vec<_> = bench.lines().into_iter().map(|it| (it.level, it.message)).collect();
-    let line =
-        "what rides along with a result holds a secret that a plugin cannot replace tool=\"read\"";
-    assert_eq!(lines, [(2, line.to_owned())]);
+fn messages_of_the_body_are_replaced_by_others_without_the_secret() {
+    check(PostToolDecision::accept, true, &[note(HIDDEN), note("clean")]);
+    check(
+        || PostToolDecision::accept().with_context(note("added")),
+        true,
+        &[note(HIDDEN), note("clean"), note("added")],
+    );
+    check(
+        || PostToolDecision::accept().replacing_contexts(vec![note(SECRET)]),
+        true,
+        &[note(HIDDEN)],
+    );
+    check(|| PostToolDecision::accept().replacing_contexts(Vec::new()), true, &[]);
+
+    #[track_caller]
+    fn check(further_in: impl Fn() -> PostToolDecision, replaces: bool, expected: &[Message]) {
+        let decision = bench().post_execute_before(&call("read"), &outcome(), further_in).unwrap();
+        assert_eq!(decision.replaces_contexts(), replaces);
+        assert_eq!(told(&decision), json!({"accept": null, "contexts": expected}));
+    }
+    fn outcome() -> ToolOutcome {
+        ToolOutcome::success(&json!("clean")).with_context(note(SECRET)).with_context(note("clean"))
+    }
 }
 
 #[test]

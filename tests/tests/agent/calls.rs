@@ -222,3 +222,19 @@ async fn a_cancelled_call_is_waited_for_and_the_rest_are_not_started() {
         ],
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reviewer_may_replace_what_comes_with_an_outcome() {
+    let calls = json!([{"name": "echo", "arguments": {"value": 1, "context": "from the body"}}]);
+    let orders = json!({"tools": true, "review": "replace-contexts:from the reviewer"});
+    let stage = Stage::open(json!([{"calls": calls}, "Done."]), orders, LONG);
+    stage.prompt("Go.");
+    stage.until_idle().await;
+    stage.seen.check_until(
+        "tool/result call_1 ok: 1 <- 12",
+        "step/end 1.1",
+        &["spliced next-step 0 +from the reviewer"],
+    );
+    let lines = stage.seen.lines();
+    assert!(!lines.iter().any(|it| it.contains("+from the body")), "{lines:#?}");
+}
