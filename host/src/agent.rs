@@ -147,9 +147,12 @@ impl Agent {
         });
         core.registry.enlist(core.id);
         let (id, introduced) = (core.id, core.state().introduced());
+        // Who is told that a session starts may want to reach its agent, which stays that long.
+        let told = Arc::clone(&core);
         core.runtime.spawn(async move {
             seam::session_start(&snapshot, id, source).await;
             introduced.fire();
+            drop(told);
         });
         Self { core }
     }
