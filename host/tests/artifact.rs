@@ -202,6 +202,14 @@ fn a_library_that_says_nothing_of_itself_is_no_plugin() {
 }
 
 #[test]
+fn a_note_may_be_aligned_more_widely_than_notes_are() {
+    let at = segment_header(PT_NOTE) + size_of::<ProgramHeader64<Endianness>>() - 8;
+    for align in [1_u64, 32, 4096] {
+        assert_eq!(inspect(&patched(at, &align.to_ne_bytes())), inspect(&BYTES));
+    }
+}
+
+#[test]
 fn a_manifest_can_be_read() {
     let text = find(b"{\"name\":\"native-guard\"");
     refused(

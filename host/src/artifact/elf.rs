@@ -5,7 +5,7 @@ use std::env::consts::ARCH;
 use lockgate_plugin_api::Manifest;
 use lockgate_plugin_api::abi::entry::{NOTE_NAME, NOTE_TYPE};
 use object::elf::{self, FileHeader64, FileType, Machine, NoteType, ProgramHeader64};
-use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::elf::{Dyn, FileHeader, NoteIterator, ProgramHeader};
 use object::{Endian, Endianness};
 
 use crate::refusal::{Code, Refusal};
@@ -178,7 +178,7 @@ impl Flags {
 fn notes<'a>(segments: &[Segment], endian: Endianness, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let mut found: Vec<_> = segments
         .iter()
-        .filter_map(|it| it.notes(endian, bytes).ok().flatten())
+        .filter_map(|it| notes_in(it, endian, bytes))
         .flat_map(|notes| notes.map_while(Result::ok))
         .filter(|it| it.name() == NOTE_NAME.as_bytes() && it.n_type(endian) == NoteType(NOTE_TYPE))
         .map(|it| it.desc())
@@ -186,6 +186,19 @@ fn notes<'a>(segments: &[Segment], endian: Endianness, bytes: &'a [u8]) -> Vec<&
     // Segments may overlap.
     found.dedup();
     found
+}
+
+/// The notes of a segment, if it is one of notes. They are laid out by eight bytes or by four,
+/// whatever the segment is aligned to: a sanitizer aligns what it watches by 32.
+fn notes_in<'a>(
+    segment: &Segment,
+    endian: Endianness,
+    bytes: &'a [u8],
+) -> Option<NoteIterator<'a, Header>> {
+    let data =
+        segment.data(endian, bytes).ok().filter(|_| segment.p_type(endian) == elf::PT_NOTE)?;
+    let align = if segment.p_align(endian) == 8 { 8 } else { 4 };
+    NoteIterator::new(endian, align, data).ok()
 }
 
 fn manifest(notes: &[&[u8]]) -> Result<Manifest, Refusal> {
