@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::host::{Host, PluginState};
 use crate::options::HostOptions;
 use crate::probe::Probe;
+use crate::progress::ProgressSink;
 use crate::trail::TrailSink;
 
 /// What the command line and the configuration file say together.
@@ -34,6 +35,7 @@ impl PluginArgs {
             strict: self.strict || config.strict,
             probe: Probe::Command(env::current_exe()?),
             trail,
+            progress: Some(ProgressSink::new(|it| screen::progress(&it))),
             ..HostOptions::default()
         };
         Ok(Setup { config, cwd, options })

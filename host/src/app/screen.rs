@@ -9,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use lockgate_plugin_api::{Block, Message};
 use serde::Serialize;
 
+use crate::progress::Progress;
 use crate::refusal::Refusal;
 use crate::trail::TrailEntry;
 
@@ -60,6 +61,16 @@ pub(super) fn decision(entry: &TrailEntry) {
         entry.verdict,
         time(Duration::from_nanos(entry.ns)),
     ));
+}
+
+/// How far the body of a tool is, in its own words.
+pub(super) fn progress(progress: &Progress) {
+    let count = match (progress.done, progress.total) {
+        (0, 0) => String::new(),
+        (done, 0) => format!(" ({done})"),
+        (done, total) => format!(" ({done} of {total})"),
+    };
+    aside(&format!("    {}: {}{count}", progress.tool, printable(&progress.text)));
 }
 
 /// What the model is told of a tool call.

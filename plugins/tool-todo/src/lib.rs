@@ -3,7 +3,7 @@
 use lockgate_plugin_api::{
     Create, Plugin, PluginError, Run, Tool, ToolError, ToolSpec, Tools, export_plugin,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The plugin: it has no state and no configuration.
@@ -28,18 +28,18 @@ struct Config {}
 
 struct TodoWrite;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct Args {
     todos: Vec<Todo>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct Todo {
     content: String,
     status: Status,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Status {
     Pending,
@@ -74,36 +74,50 @@ impl Tool for TodoWrite {
     }
 
     async fn execute(&self, run: &Run) -> Result<Value, ToolError> {
-        summary(run.call().arguments()).map(Value::String)
+        let plan = plan(run.call().arguments())?;
+        if let Some(agent) = run.call().agent() {
+            agent.append("todo/write", &json!(plan)).await?;
+        }
+        Ok(Value::String(summary(&plan)))
     }
 }
 
-/// How far the plan is that `arguments` state.
-fn summary(arguments: &str) -> Result<String, ToolError> {
-    let Args { todos } = serde_json::from_str(arguments).map_err(|it| invalid(&it.to_string()))?;
+/// The plan that `arguments` state.
+fn plan(arguments: &str) -> Result<Args, ToolError> {
+    let plan: Args = serde_json::from_str(arguments).map_err(|it| invalid(&it.to_string()))?;
+    let todos = &plan.todos;
     if let Some(at) = todos.iter().position(|it| it.content.trim().is_empty()) {
         return Err(invalid(&format!("`todos[{at}].content` is empty; say what is to be done")));
     }
+    Ok(plan)
+}
+
+/// How far a plan is.
+fn summary(Args { todos }: &Args) -> String {
     let count = |status| todos.iter().filter(|it| it.status == status).count();
-    Ok(format!(
+    format!(
         "the plan is noted: {} pending, {} in progress, {} completed",
         count(Status::Pending),
         count(Status::InProgress),
         count(Status::Completed),
-    ))
+    )
 }
 
 fn invalid(what: &str) -> ToolError {
     ToolError::coded(format!("invalid arguments: {what}"), "ToolArgsError", "INVALID_ARGS")
 }
 
-export_plugin!(ToolTodo { description: "The tool todo_write: the agent states its plan", tools });
+export_plugin!(ToolTodo {
+    description: "The tool todo_write: the agent states its plan",
+    events: ["todo/write"],
+    tools,
+});
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{invalid, summary};
+    use super::{invalid, plan, summary};
 
     #[test]
     fn a_list_is_summed_up_by_status() {
@@ -158,6 +172,9 @@ mod tests {
 
     #[track_caller]
     fn check_arguments(arguments: &str, expected: Result<&str, &str>) {
-        assert_eq!(summary(arguments), expected.map(str::to_owned).map_err(invalid));
+        assert_eq!(
+            plan(arguments).map(|it| summary(&it)),
+            expected.map(str::to_owned).map_err(invalid)
+        );
     }
 }

@@ -13,6 +13,7 @@ fn it_takes_a_list_and_says_how_far_it_is() {
     let outcome = tool.run(&todos).unwrap();
     let told = "\"the plan is noted: 0 pending, 0 in progress, 1 completed\"";
     assert_eq!(outcome.value_json(), told);
+    assert_eq!(bench.appended(), [("todo/write".to_owned(), todos)]);
     assert_eq!(tool.run(&json!({})).unwrap().code().as_deref(), Some("INVALID_ARGS"));
 }
 
