@@ -26,11 +26,15 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(mut orders: Value) -> Self {
+    fn new(orders: Value) -> Self {
+        Self::with(json!({"tools": true}), orders)
+    }
+
+    /// With other orders for what is there for all.
+    fn with(everywhere: Value, mut orders: Value) -> Self {
         let dir = plugin_dir(&["puppet", "puppet-b"]);
         orders["files"] = dir.path().to_str().unwrap().into();
-        let everywhere =
-            PluginSettings { config: json!({"tools": true}), ..PluginSettings::default() };
+        let everywhere = PluginSettings { config: everywhere, ..PluginSettings::default() };
         let per_agent = PluginSettings {
             scope: PluginScope::Agent,
             priority: [(SeamName::PreExecute, 1000)].into(),
@@ -192,4 +196,49 @@ async fn an_agents_own_instance_ends_with_it_and_its_children() {
     while !ended.exists() {
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_of_one_agent_is_unknown_to_others() {
+    let typed = json!({"parameters": {}, "output": {}, "returns": "mine"});
+    let stage = Stage::new(json!({"typed": typed}));
+    let owner = stage.agent(None, &["puppet-b"], all());
+    let mine = json!({"isError": false, "text": "mine"});
+    assert_eq!(stage.call(Some(&owner), "typed").await, mine);
+    assert_eq!(stage.call(Some(&owner), "echo").await, ran());
+    assert_eq!(stage.call(None, "typed").await["code"], "UNKNOWN_TOOL");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_kept_from_a_parent_is_kept_from_its_children() {
+    let stage = Stage::new(json!({}));
+    let parent = stage.agent(None, &[], deny(&["echo"]));
+    let child = stage.agent(Some(&parent), &[], all());
+    for agent in [&parent, &child] {
+        assert_eq!(stage.call(Some(agent), "echo").await["code"], "UNKNOWN_TOOL");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_come_later_pass_a_deny_list_and_no_allow_list() {
+    let stage = Stage::new(json!({}));
+    let (but, only) =
+        (stage.agent(None, &[], deny(&["relay"])), stage.agent(None, &[], allow(&["echo"])));
+    let grow = request("echo", &json!({"grow": true}));
+    stage.host.execute(grow).await;
+    while stage.call(Some(&but), "grown").await["isError"] == true {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(stage.call(None, "grown").await["isError"], false);
+    assert_eq!(stage.call(Some(&only), "grown").await["code"], "UNKNOWN_TOOL");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guard_of_one_agent_is_not_overruled_by_an_allow_further_out() {
+    let everywhere = json!({"tools": true, "gate": "allow"});
+    let stage = Stage::with(everywhere, json!({"guard": "deny:terminal"}));
+    let agent = stage.agent(None, &["puppet-b"], all());
+    let denied = json!({"isError": true, "text": "Error: terminal", "code": "DENIED_BY_GUARD"});
+    assert_eq!(stage.call(Some(&agent), "echo").await, denied);
+    assert_eq!(stage.call(None, "echo").await, ran());
 }
