@@ -225,3 +225,18 @@ fn lower_rooms_of_the_host_never_name_upper_ones() {
         })
     });
 }
+
+#[test]
+fn the_tests_that_the_conformance_page_names_are_there() {
+    let page = fs::read_to_string(workspace().join("docs/conformance.md")).unwrap();
+    let sources = sources(&["rs"]);
+    let named = page.split('`').filter_map(|it| it.split_once(".rs::"));
+    let mut count = 0;
+    for (file, test) in named {
+        count += 1;
+        let (file, function) = (format!("/{file}.rs"), format!("fn {test}("));
+        let mut files = sources.iter().filter(|it| it.path.ends_with(&file));
+        assert!(files.any(|it| it.text.contains(&function)), "{file} has no `{function}`");
+    }
+    assert!(count > 100, "the page names tests in another way: {count}");
+}
