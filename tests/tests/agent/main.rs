@@ -6,6 +6,7 @@ mod beside;
 mod broken_off;
 mod calls;
 mod entering;
+mod failing;
 mod gone;
 mod lanes;
 mod reach;
