@@ -8,6 +8,7 @@ mod plugins;
 mod run;
 mod screen;
 mod typed;
+mod watch_plugins;
 mod watch_session;
 
 use std::io;
@@ -113,7 +114,7 @@ pub fn main() -> ExitCode {
             Command::Demo => demo::demo().await,
             Command::Run(args) => run::run(args).await,
             Command::Call(args) => call::call(args).await,
-            Command::Plugins(command) => plugins::plugins(command),
+            Command::Plugins(command) => plugins::plugins(command).await,
             Command::Probe { file, config } => plugins::probe(&file, &config),
         }
     });

@@ -2,7 +2,7 @@
 
 use std::env::consts::DLL_SUFFIX;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -42,11 +42,17 @@ fn list(dir: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let path = entry.path();
-        if is_candidate(&entry.file_name()) && !path.is_dir() {
+        if is_candidate(&entry.file_name()) && !is_dir(&entry, &path)? {
             found.push(path);
         }
     }
     Ok(())
+}
+
+/// The list says what stands in it, and only where a link leads has to be asked.
+fn is_dir(entry: &DirEntry, path: &Path) -> io::Result<bool> {
+    let kind = entry.file_type()?;
+    Ok(if kind.is_symlink() { path.is_dir() } else { kind.is_dir() })
 }
 
 fn is_candidate(name: &OsStr) -> bool {

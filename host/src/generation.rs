@@ -1,5 +1,8 @@
 //! One load of one artifact: from its bytes to started instances.
 
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lockgate_plugin_api::abi::seam;
@@ -25,6 +28,11 @@ pub(crate) struct Generation {
     pub(crate) tools: Vec<Arc<BoundTool>>,
     /// Which listing of the tools this is; a later one has a higher number.
     pub(crate) listing: u64,
+    /// Counts the loads of its host.
+    pub(crate) number: u64,
+    /// The file that it was read from.
+    pub(crate) path: PathBuf,
+    _copy: Arc<PrivateCopy>,
 }
 
 /// What a load needs besides the artifact.
@@ -39,6 +47,27 @@ pub(crate) struct Blueprint {
     library: Library,
     manifest: Manifest,
     config: Value,
+    number: u64,
+    path: PathBuf,
+    copy: Arc<PrivateCopy>,
+}
+
+/// The file that a library was mapped from, which only debuggers still look at. Removed with the
+/// last generation of it.
+#[derive(Debug)]
+struct PrivateCopy {
+    path: PathBuf,
+}
+
+impl Drop for PrivateCopy {
+    fn drop(&mut self) {
+        // The whole directory goes with the host.
+        if let Err(error) = fs::remove_file(&self.path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %self.path.display(), %error, "a private copy stays");
+        }
+    }
 }
 
 /// Opens `artifact`, the `number`th load of its host, for instances with `config`. None is made
@@ -57,10 +86,12 @@ pub(crate) fn open(
     let copy = loader.copies.write(artifact, number).map_err(|error| {
         Refusal::new(Code::Io, format!("no private copy could be made: {}", error_chain(&error)))
     })?;
-    probe::probe(loader.probe, &copy, config)?;
-    let library = library::open(&copy, &manifest.symbol)?;
+    let copy = Arc::new(PrivateCopy { path: copy });
+    probe::probe(loader.probe, &copy.path, config)?;
+    let library = library::open(&copy.path, &manifest.symbol)?;
     instance::check_name(library, &manifest.name, &manifest.version)?;
-    Ok(Blueprint { library, manifest, config: config.clone() })
+    let (config, path) = (config.clone(), artifact.path.clone());
+    Ok(Blueprint { library, manifest, config, number, path, copy })
 }
 
 impl Blueprint {
@@ -73,7 +104,7 @@ impl Blueprint {
         purpose: Purpose,
         runtime: &Handle,
     ) -> Result<Arc<Instance>, Refusal> {
-        let Self { library, manifest, config } = self;
+        let Self { library, manifest, config, .. } = self;
         let config = config.to_string();
         let instance = Instance::create(*library, manifest, &config, purpose, runtime.clone())?;
         let instance = Arc::new(instance);
@@ -93,9 +124,17 @@ impl Blueprint {
     pub(crate) fn start(&self, runtime: &Handle) -> Result<Generation, Refusal> {
         let instance = self.create(Purpose::Live, runtime)?;
         instance.start()?;
-        let manifest = self.manifest.clone();
+        let (manifest, number, path) = (self.manifest.clone(), self.number, self.path.clone());
         let tools = list_tools(&instance, &manifest)?;
-        Ok(Generation { manifest, instance, tools, listing: 0 })
+        Ok(Generation {
+            manifest,
+            instance,
+            tools,
+            listing: 0,
+            number,
+            path,
+            _copy: Arc::clone(&self.copy),
+        })
     }
 
     pub(crate) fn manifest(&self) -> &Manifest {

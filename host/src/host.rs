@@ -1,6 +1,6 @@
 //! A host: the plugins of its directories, loaded, and what can be done with them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,57 +12,23 @@ use tokio::runtime::Handle;
 use crate::agent::{Agent, AgentOptions};
 use crate::artifact::{Artifact, Copies, CopyError};
 use crate::discover::{self, ScanError};
-use crate::generation::{self, Generation, Loader};
+use crate::generation::{self, Loader};
+use crate::loading::{self, Plugins};
 use crate::model::{Model, ToolSchema};
 use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::refusal::{Code, Refusal};
-use crate::registry::{Lost, PerAgent, PlaceReport, Registry, ScopeError};
+use crate::registry::{PlaceReport, Registry, ScopeError};
+use crate::roster::PluginReport;
 use crate::session::SessionLog;
-use crate::settings::{PluginScope, Required};
+use crate::settings::Required;
 use crate::tools::{self, CallRequest};
+use crate::watch::{self, WatchError, WatchOptions, Watching};
 use crate::watchdog;
 
 /// A running host.
 pub struct Host {
-    registry: Arc<Registry>,
-    plugins: Vec<PluginReport>,
-    /// Removed with the host; the libraries stay mapped from the unlinked files.
-    _copies: Copies,
-}
-
-/// What became of one file.
-#[derive(Debug, Clone)]
-pub struct PluginReport {
-    /// The file.
-    pub path: PathBuf,
-    /// What it says of itself, where that could be read.
-    pub manifest: Option<Manifest>,
-    /// What became of it.
-    pub state: PluginState,
-}
-
-/// What became of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PluginState {
-    /// It is loaded, as this generation, and offers these tools.
-    Live {
-        /// Counts the loads of this host.
-        generation: u64,
-        /// The names of its tools.
-        tools: Vec<String>,
-    },
-    /// It is loaded, as this generation; each agent that asks for it gets an instance.
-    PerAgent {
-        /// Counts the loads of this host.
-        generation: u64,
-    },
-    /// It is not loaded: why.
-    Refused(Arc<Refusal>),
-    /// The configuration says not to load it.
-    Disabled,
-    /// A higher version of it is live.
-    Superseded,
+    plugins: Arc<Plugins>,
 }
 
 /// A host that could not be started.
@@ -112,36 +78,49 @@ impl Host {
     pub fn start(options: &HostOptions) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(StartError::Runtime)?;
         let copies = Copies::new().map_err(StartError::Copies)?;
-        let (live, per_agent) = (Vec::new(), BTreeMap::new());
-        let mut loading =
-            Loading { options, copies: &copies, runtime: &runtime, loads: 0, live, per_agent };
+        let plugins = Arc::new(Plugins::new(options.clone(), copies, runtime));
         let files = discover::scan(&options.plugin_dirs)?;
-        let mut plugins = loading.load_all(&files);
-        let Loading { live, mut per_agent, .. } = loading;
+        plugins.take(files.iter().map(|it| (it.clone(), loading::read(it))).collect());
+        let reports = plugins.reports();
         if options.strict
-            && let Some((path, cause)) = plugins.iter().find_map(refused)
+            && let Some((path, cause)) =
+                reports.iter().find_map(|it| Some((&it.path, it.state.refusal()?)))
         {
             return Err(StartError::Strict { path: path.clone(), cause: (**cause).clone() });
         }
-        check_required(options, &plugins)?;
-        let mut lost = lost(&plugins);
-        for it in lost.extract_if(.., |it| is_per_agent(options, &it.manifest.name)) {
-            per_agent.insert(it.manifest.name.clone(), PerAgent::Lost(it));
-        }
-        let registry = Registry::new(live, lost, per_agent, options.clone(), runtime)
-            .map_err(StartError::Order)?;
-        plugins.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { registry, plugins, _copies: copies })
+        check_required(options, &reports)?;
+        plugins.registry().refresh().map_err(StartError::Order)?;
+        Ok(Self { plugins })
     }
 
     /// What became of each file, by path.
-    pub fn plugins(&self) -> &[PluginReport] {
-        &self.plugins
+    pub fn plugins(&self) -> Vec<PluginReport> {
+        self.plugins.reports()
+    }
+
+    /// Watches the plugin directories from now on: a file that is replaced is loaded once it has
+    /// come to rest, and calls that begin from then on see it. What was loaded before goes on where
+    /// the new file is refused, and calls that began with it keep it. Ends when what is returned, or
+    /// the host, is dropped.
+    ///
+    /// Plugins are loaded on a thread of its own.
+    ///
+    /// # Errors
+    /// When no thread can be started. A directory that cannot be watched is looked at five times a
+    /// second.
+    pub fn watch(&self, options: WatchOptions) -> Result<Watching, WatchError> {
+        let plugins = Arc::downgrade(&self.plugins);
+        let (taken, journal) = (self.plugins.seen(), Arc::clone(self.plugins.journal()));
+        watch::watch(self.plugins.dirs(), options, taken, journal, move |found| {
+            if let Some(plugins) = plugins.upgrade() {
+                plugins.take(found);
+            }
+        })
     }
 
     /// The chain of each seam, the outermost place first.
     pub fn chains(&self) -> Vec<PlaceReport> {
-        self.registry.snapshot().places()
+        self.registry().snapshot().places()
     }
 
     /// How many threads of this process have stayed inside a plugin past their deadline, for ever.
@@ -151,7 +130,7 @@ impl Host {
 
     /// The tools, as models are told of them, by name.
     pub fn tools(&self) -> Vec<ToolSchema> {
-        tools::schemas(&self.registry.snapshot())
+        tools::schemas(&self.registry().snapshot())
     }
 
     /// Makes a tool call, whatever comes of it. A body that was started is awaited to its end.
@@ -159,19 +138,19 @@ impl Host {
     ///
     /// A call for an agent finds what that agent has.
     pub async fn execute(&self, request: CallRequest) -> Arc<ToolOutcome> {
-        tools::execute(&self.registry.of_agent(request.agent).snapshot(), request).await
+        tools::execute(&self.registry().of_agent(request.agent).snapshot(), request).await
     }
 
     /// Asks everybody who decides whether the call may run, and runs nothing: the outcome where
     /// it may not, `None` where its body would run.
     pub async fn rehearse(&self, request: CallRequest) -> Option<ToolOutcome> {
-        tools::rehearse(&self.registry.of_agent(request.agent).snapshot(), request).await
+        tools::rehearse(&self.registry().of_agent(request.agent).snapshot(), request).await
     }
 
     /// The plugins that agents may ask for, each for an instance of its own: those with
-    /// [`PluginScope::Agent`].
+    /// [`PluginScope::Agent`](crate::PluginScope::Agent).
     pub fn plugins_per_agent(&self) -> Vec<String> {
-        self.registry.per_agent().map(str::to_owned).collect()
+        self.registry().per_agent()
     }
 
     /// Starts an agent on these plugins, and on those that its options ask for, and tells the
@@ -187,9 +166,15 @@ impl Host {
         log: SessionLog,
         options: AgentOptions,
     ) -> Result<Agent, ScopeError> {
-        let inherited = options.parent.as_ref().map_or(&self.registry, Agent::registry);
+        let inherited = options.parent.as_ref().map_or(self.registry(), Agent::registry);
         let registry = inherited.scoped(&options.plugins, &options.tools)?;
         Ok(Agent::start(registry, model, log, options))
+    }
+}
+
+impl Host {
+    fn registry(&self) -> &Arc<Registry> {
+        self.plugins.registry()
     }
 }
 
@@ -225,128 +210,6 @@ fn create(artifact: &Artifact, config: &Value, probe: &Probe) -> Result<(), Refu
     })?;
     let loader = Loader { copies: &copies, probe };
     generation::open(artifact, 1, config, &loader)?.create(Purpose::Probe, &runtime).map(drop)
-}
-
-/// Loading the files of the directories.
-struct Loading<'a> {
-    options: &'a HostOptions,
-    copies: &'a Copies,
-    runtime: &'a Handle,
-    loads: u64,
-    live: Vec<Generation>,
-    per_agent: BTreeMap<String, PerAgent>,
-}
-
-impl Loading<'_> {
-    /// Loads what can be loaded, the highest version of each name first.
-    fn load_all(&mut self, files: &[PathBuf]) -> Vec<PluginReport> {
-        let mut reports = Vec::new();
-        let mut artifacts = Vec::new();
-        for path in files {
-            match Artifact::read(path) {
-                Ok(artifact) => artifacts.push(artifact),
-                Err(refusal) => reports.push(report(path, None, refused_state(refusal))),
-            }
-        }
-        // Within a directory the highest version stands first; directories keep their order.
-        artifacts.sort_by(|a, b| {
-            let (a, b) = (&a.manifest, &b.manifest);
-            a.name.cmp(&b.name).then_with(|| version(b).cmp(&version(a)))
-        });
-        let mut taken: BTreeMap<String, PathBuf> = BTreeMap::new();
-        for artifact in artifacts {
-            let state = self.take(&artifact, &mut taken);
-            reports.push(report(&artifact.path, Some(artifact.manifest), state));
-        }
-        reports
-    }
-
-    fn take(&mut self, artifact: &Artifact, taken: &mut BTreeMap<String, PathBuf>) -> PluginState {
-        let name = &artifact.manifest.name;
-        let settings = self.options.plugins.get(name).cloned().unwrap_or_default();
-        if !settings.enabled {
-            return PluginState::Disabled;
-        }
-        if let Some(live) = taken.get(name) {
-            if live.parent() == artifact.path.parent() {
-                return PluginState::Superseded;
-            }
-            let message = format!("the plugin `{name}` is live from `{}` already", live.display());
-            return refused_state(Refusal::new(Code::Duplicate, message));
-        }
-        self.loads += 1;
-        let number = self.loads;
-        let loader = Loader { copies: self.copies, probe: &self.options.probe };
-        let opened = generation::open(artifact, number, &settings.config, &loader);
-        let loaded = opened.and_then(|it| match settings.scope {
-            PluginScope::Global => {
-                let generation = it.start(self.runtime)?;
-                let tools = generation.tools.iter().map(|it| it.name.clone()).collect();
-                self.live.push(generation);
-                Ok(PluginState::Live { generation: number, tools })
-            }
-            PluginScope::Agent => {
-                // None is kept: that one can be made is all there is to know.
-                it.create(Purpose::Probe, self.runtime)?;
-                self.per_agent.insert(name.clone(), PerAgent::Ready(it));
-                Ok(PluginState::PerAgent { generation: number })
-            }
-        });
-        if loaded.is_ok() {
-            taken.insert(name.clone(), artifact.path.clone());
-        }
-        loaded.unwrap_or_else(refused_state)
-    }
-}
-
-fn is_per_agent(options: &HostOptions, plugin: &str) -> bool {
-    options.plugins.get(plugin).is_some_and(|it| it.scope == PluginScope::Agent)
-}
-
-fn report(path: &Path, manifest: Option<Manifest>, state: PluginState) -> PluginReport {
-    if let PluginState::Refused(refusal) = &state {
-        tracing::warn!(path = %path.display(), "{refusal} ({})", refusal.remedy());
-    }
-    PluginReport { path: path.to_owned(), manifest, state }
-}
-
-fn refused_state(refusal: Refusal) -> PluginState {
-    PluginState::Refused(Arc::new(refusal))
-}
-
-fn refused(report: &PluginReport) -> Option<(&PathBuf, &Arc<Refusal>)> {
-    match &report.state {
-        PluginState::Refused(refusal) => Some((&report.path, refusal)),
-        PluginState::Live { .. }
-        | PluginState::PerAgent { .. }
-        | PluginState::Disabled
-        | PluginState::Superseded => None,
-    }
-}
-
-/// A version for ordering; one that cannot be read stands last and is refused when it is loaded.
-fn version(manifest: &Manifest) -> Option<semver::Version> {
-    semver::Version::parse(&manifest.version).ok()
-}
-
-/// The plugins whose note could be read and of which no version is live.
-fn lost(reports: &[PluginReport]) -> Vec<Lost> {
-    let live: BTreeSet<&str> = reports
-        .iter()
-        .filter(|it| matches!(it.state, PluginState::Live { .. } | PluginState::PerAgent { .. }))
-        .filter_map(|it| it.manifest.as_ref().map(|it| it.name.as_str()))
-        .collect();
-    let mut seen = BTreeSet::new();
-    let mut lost = Vec::new();
-    for report in reports {
-        let (Some(manifest), Some((_, refusal))) = (&report.manifest, refused(report)) else {
-            continue;
-        };
-        if !live.contains(manifest.name.as_str()) && seen.insert(&manifest.name) {
-            lost.push(Lost { manifest: manifest.clone(), refusal: Arc::clone(refusal) });
-        }
-    }
-    lost
 }
 
 /// A plugin that the configuration requires must at least have a file whose note can be read.

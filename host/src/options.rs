@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::approval::AnyApprover;
 use crate::dispatch::Dispatch;
+use crate::journal::JournalSink;
 use crate::probe::Probe;
 use crate::progress::ProgressSink;
 use crate::settings::{Deadlines, PluginSettings};
@@ -32,4 +33,6 @@ pub struct HostOptions {
     pub approver: Option<AnyApprover>,
     /// Who is told how far the bodies of tools are.
     pub progress: Option<ProgressSink>,
+    /// Who is told each step of plugin files and of what is loaded from them.
+    pub journal: Option<JournalSink>,
 }

@@ -64,6 +64,8 @@ pub enum Code {
     Capability,
     /// Another file is already the plugin of this name.
     Duplicate,
+    /// The process has no room for another load.
+    Budget,
     /// It has static thread-local storage, so it cannot be loaded again.
     StaticTls,
     /// It crashed, hung or said nothing sensible in a child process.
@@ -88,7 +90,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the checks.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Io,
         Self::File,
         Self::Format,
@@ -101,6 +103,7 @@ impl Code {
         Self::Api,
         Self::Capability,
         Self::Duplicate,
+        Self::Budget,
         Self::StaticTls,
         Self::Probe,
         Self::Dlopen,
@@ -133,6 +136,7 @@ impl Code {
             Self::Api => "E-API",
             Self::Capability => "E-CAPABILITY",
             Self::Duplicate => "E-DUPLICATE",
+            Self::Budget => "E-BUDGET",
             Self::StaticTls => "E-STATIC-TLS",
             Self::Probe => "E-PROBE",
             Self::Dlopen => "E-DLOPEN",
@@ -163,6 +167,7 @@ impl Code {
             Self::Api => "Use a plugin and a host of the same line of the plugin API.",
             Self::Capability => "Use a host that has the extension, or a plugin without the need.",
             Self::Duplicate => "Remove one of the two files, or rename one of the plugins.",
+            Self::Budget => "Restart the host: what was loaded before takes the room.",
             Self::StaticTls => "Restart the host to load the changed file.",
             Self::Probe => "Ask who makes the plugin; it would have taken the host along.",
             Self::Dlopen => "Install the libraries that the plugin needs, or link them into it.",

@@ -2,6 +2,7 @@
 //! that each call sees.
 
 mod chain;
+mod change;
 mod layer;
 mod scope;
 
@@ -17,7 +18,6 @@ use tokio::runtime::Handle;
 
 use crate::approval::AnyApprover;
 use crate::dispatch::Dispatcher;
-use crate::generation::Generation;
 use crate::library::body::BoundTool;
 use crate::library::listener::{Held, Place};
 use crate::options::HostOptions;
@@ -34,7 +34,7 @@ pub use self::scope::{ScopeError, ToolRestriction};
 /// answer that they are unavailable.
 #[derive(Debug, Clone)]
 pub(crate) struct Lost {
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: Arc<Manifest>,
     pub(crate) refusal: Arc<Refusal>,
 }
 
@@ -89,30 +89,25 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// A registry of these plugins, for all agents; agents may ask for those in `per_agent`
-    /// besides.
-    ///
-    /// # Errors
-    /// When a plugin's listeners or tools cannot be read.
-    pub(crate) fn new(
-        live: Vec<Generation>,
-        lost: Vec<Lost>,
-        per_agent: BTreeMap<String, PerAgent>,
-        options: HostOptions,
-        runtime: Handle,
-    ) -> Result<Arc<Self>, Refusal> {
-        let common = Arc::new(Common::new(options, runtime, per_agent));
-        let layer = Layer::new(live, lost, ToolRestriction::default(), &common.runtime);
-        Self::of_layers(vec![layer], common)
+    /// A registry without plugins, for all agents. What plugins start runs on `runtime`.
+    pub(crate) fn new(options: HostOptions, runtime: Handle) -> Arc<Self> {
+        let common = Arc::new(Common::new(options, runtime));
+        let layers = vec![Layer::new(ToolRestriction::default())];
+        // Of no version that there is: the first who asks for it has another one made.
+        Self::with(layers, common, Snapshot::default())
     }
 
     fn of_layers(layers: Vec<Arc<Layer>>, common: Arc<Common>) -> Result<Arc<Self>, Refusal> {
-        let mut snapshot = chain::snapshot(&layers, &common)?;
-        Ok(Arc::new_cyclic(|this: &Weak<Self>| {
-            snapshot.registry = this.clone();
+        let snapshot = chain::snapshot(&layers, &common)?;
+        Ok(Self::with(layers, common, snapshot))
+    }
+
+    fn with(layers: Vec<Arc<Layer>>, common: Arc<Common>, snapshot: Snapshot) -> Arc<Self> {
+        Arc::new_cyclic(|this: &Weak<Self>| {
+            let snapshot = Snapshot { registry: this.clone(), ..snapshot };
             let snapshot = ArcSwap::from_pointee(snapshot);
             Self { layers, common, snapshot, making: Mutex::new(()), this: this.clone() }
-        }))
+        })
     }
 
     /// What a call that begins now sees.
@@ -121,26 +116,30 @@ impl Registry {
         if last.version == layer::version(&self.layers) { last } else { self.next_snapshot() }
     }
 
-    /// What is live has changed: the snapshot of that.
+    /// What is live has changed: the snapshot of that, or the last one where there is none.
     fn next_snapshot(&self) -> Arc<Snapshot> {
+        self.refresh().unwrap_or_else(|refusal| {
+            tracing::error!("the plugins stay as they were: {refusal}");
+            self.snapshot.load_full()
+        })
+    }
+
+    /// Sees to it that the snapshot is of what is live now.
+    ///
+    /// # Errors
+    /// When a plugin's listeners or tools cannot be read; the snapshot stays as it was.
+    pub(crate) fn refresh(&self) -> Result<Arc<Snapshot>, Refusal> {
         // Dropped when the lock is gone: the last who holds a tool enters its plugin.
         let _old;
         let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self.snapshot.load_full();
         if last.version == layer::version(&self.layers) {
-            return last;
+            return Ok(last);
         }
-        match chain::snapshot(&self.layers, &self.common) {
-            Ok(snapshot) => {
-                let next = Arc::new(Snapshot { registry: self.this.clone(), ..snapshot });
-                _old = self.snapshot.swap(Arc::clone(&next));
-                next
-            }
-            Err(refusal) => {
-                tracing::error!("the plugins stay as they were: {refusal}");
-                last
-            }
-        }
+        let snapshot = chain::snapshot(&self.layers, &self.common)?;
+        let next = Arc::new(Snapshot { registry: self.this.clone(), ..snapshot });
+        _old = self.snapshot.swap(Arc::clone(&next));
+        Ok(next)
     }
 }
 

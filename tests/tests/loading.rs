@@ -40,6 +40,7 @@ fn told(host: &Host) -> Vec<String> {
             PluginState::Live { .. } => "live".into(),
             PluginState::PerAgent { .. } => "per agent".into(),
             PluginState::Refused(refusal) => format!("{refusal} | {}", refusal.remedy()),
+            PluginState::Kept { refusal, .. } => format!("kept, {refusal}"),
             PluginState::Disabled => "disabled".into(),
             PluginState::Superseded => "superseded".into(),
         };
@@ -245,7 +246,7 @@ fn one_name_in_two_directories_is_a_duplicate() {
         let tools = ("puppet", config(json!({"tools": true})));
         let host = Host::start(&options(&[two.path(), one.path()], &[tools])).unwrap();
         let state = |dir: &TempDir| {
-            let report = host.plugins().iter().find(|it| it.path.starts_with(dir.path()));
+            let report = host.plugins().into_iter().find(|it| it.path.starts_with(dir.path()));
             report.unwrap().state.clone()
         };
         assert!(matches!(state(&two), PluginState::Live { generation: 1, .. }));

@@ -3,7 +3,6 @@
 mod cancelled;
 mod prompted;
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use lockgate_plugin_api::Block;
@@ -24,9 +23,7 @@ struct Session {
 
 /// A registry in which nothing is.
 fn no_plugins() -> Arc<Registry> {
-    let (live, lost, options) = (Vec::new(), Vec::new(), HostOptions::default());
-    Registry::new(live, lost, BTreeMap::new(), options, Handle::current())
-        .expect("there is nothing to put in order")
+    Registry::new(HostOptions::default(), Handle::current())
 }
 
 impl Session {

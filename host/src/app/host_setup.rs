@@ -7,7 +7,7 @@ use super::approve::Approve;
 use super::{Failure, PluginArgs, screen};
 use crate::approval::Approvals;
 use crate::config::Config;
-use crate::host::{Host, PluginState};
+use crate::host::Host;
 use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::progress::ProgressSink;
@@ -52,7 +52,7 @@ impl Setup {
     pub(super) fn start(&self) -> Result<Host, Failure> {
         let host = Host::start(&self.options)?;
         for report in host.plugins() {
-            if let PluginState::Refused(refusal) = &report.state {
+            if let Some(refusal) = report.state.refusal() {
                 screen::refusal(&report.path, refusal);
             }
         }

@@ -10,12 +10,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::host_setup::Setup;
-use super::{Ending, Failure, PluginArgs, screen};
+use super::{Ending, Failure, PluginArgs, screen, watch_plugins};
 use crate::artifact::Artifact;
 use crate::discover;
-use crate::host::{self, PluginReport, PluginState};
+use crate::host::{self, Host};
 use crate::probe::Verdict;
 use crate::refusal::{Code, Refusal};
+use crate::roster::{PluginReport, PluginState};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginsCommand {
@@ -24,6 +25,9 @@ pub(super) enum PluginsCommand {
         /// Prints JSON.
         #[arg(long)]
         json: bool,
+        /// Goes on, and prints each step of a file that changes.
+        #[arg(long)]
+        watch: bool,
         #[command(flatten)]
         plugins: PluginArgs,
     },
@@ -66,9 +70,17 @@ struct Check {
     remedy: Option<&'static str>,
 }
 
-pub(super) fn plugins(command: PluginsCommand) -> Result<Ending, Failure> {
+pub(super) async fn plugins(command: PluginsCommand) -> Result<Ending, Failure> {
     match command {
-        PluginsCommand::List { json, plugins } => list(&plugins.setup(None)?, json),
+        PluginsCommand::List { json, watch: false, plugins } => {
+            let setup = plugins.setup(None)?;
+            list(&setup, &setup.start()?, json)?;
+            Ok(Ending::Done)
+        }
+        PluginsCommand::List { json, watch: true, plugins } => {
+            let list = move |setup: &Setup, host: &Host| list(setup, host, json);
+            watch_plugins::until_stopped(&mut plugins.setup(None)?, json, list).await
+        }
         PluginsCommand::Order { json, plugins } => order(&plugins.setup(None)?, json),
         PluginsCommand::Inspect { file, json } => inspect(&file, json),
         PluginsCommand::Check { paths, json, plugins } => {
@@ -77,14 +89,14 @@ pub(super) fn plugins(command: PluginsCommand) -> Result<Ending, Failure> {
     }
 }
 
-fn list(setup: &Setup, json: bool) -> Result<Ending, Failure> {
-    let host = setup.start()?;
+fn list(setup: &Setup, host: &Host, json: bool) -> Result<(), Failure> {
+    let reports = host.plugins();
     if json {
-        let rows: Vec<_> = host.plugins().iter().map(row).collect();
+        let rows: Vec<_> = reports.iter().map(row).collect();
         screen::json(&rows)?;
-        return Ok(Ending::Done);
+        return Ok(());
     }
-    if host.plugins().is_empty() {
+    if reports.is_empty() {
         let searched = setup.options.plugin_dirs.iter().map(|it| it.display().to_string());
         let searched = searched.collect::<Vec<_>>().join(", ");
         let hint = "name a directory with --plugins DIR, or `plugin_dirs` in lockgate.toml";
@@ -92,11 +104,11 @@ fn list(setup: &Setup, json: bool) -> Result<Ending, Failure> {
             "" => format!("no plugin directory is set: {hint}"),
             dirs => format!("no plugins in {dirs}: {hint}"),
         });
-        return Ok(Ending::Done);
+        return Ok(());
     }
     let mut table = table();
     table.set_header(["plugin", "version", "state", "listens to", "tools", "file"]);
-    for report in host.plugins() {
+    for report in &reports {
         let manifest = report.manifest.as_ref();
         table.add_row([
             manifest.map_or_else(|| "-".into(), |it| it.name.clone()),
@@ -108,7 +120,7 @@ fn list(setup: &Setup, json: bool) -> Result<Ending, Failure> {
         ]);
     }
     screen::out(&format!("{table}\n"))?;
-    Ok(Ending::Done)
+    Ok(())
 }
 
 fn order(setup: &Setup, json: bool) -> Result<Ending, Failure> {
@@ -145,13 +157,7 @@ fn table() -> Table {
 
 fn row(report: &PluginReport) -> serde_json::Value {
     let manifest = report.manifest.as_ref();
-    let refusal = match &report.state {
-        PluginState::Refused(refusal) => Some(refusal),
-        PluginState::Live { .. }
-        | PluginState::PerAgent { .. }
-        | PluginState::Disabled
-        | PluginState::Superseded => None,
-    };
+    let refusal = report.state.refusal();
     json!({
         "path": report.path,
         "name": manifest.map(|it| &it.name),
@@ -170,6 +176,7 @@ fn state(state: &PluginState) -> String {
         PluginState::Live { .. } => "live".into(),
         PluginState::PerAgent { .. } => "per agent".into(),
         PluginState::Refused(refusal) => format!("refused {}", refusal.code()),
+        PluginState::Kept { refusal, .. } => format!("kept, refused {}", refusal.code()),
         PluginState::Disabled => "disabled".into(),
         PluginState::Superseded => "superseded".into(),
     }
@@ -185,6 +192,7 @@ fn tools(state: &PluginState) -> &[String] {
         PluginState::Live { tools, .. } => tools,
         PluginState::PerAgent { .. }
         | PluginState::Refused(_)
+        | PluginState::Kept { .. }
         | PluginState::Disabled
         | PluginState::Superseded => &[],
     }

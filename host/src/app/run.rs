@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::Args;
@@ -11,13 +12,16 @@ use lockgate_plugin_api::Message;
 use super::approve::{self, Approve};
 use super::host_setup::Setup;
 use super::typed::Typed;
+use super::watch_plugins;
 use super::watch_session::{self, Watched};
 use super::{Ending, Failure, PluginArgs, screen};
 use crate::agent::{Agent, AgentOptions, MAX_PARALLEL_TOOL_CALLS, SESSION_START_GRACE};
 use crate::approval::Approvals;
+use crate::host::Host;
 use crate::model::{self, Model, ModelSpec};
 use crate::session::{AbortCause, Header, SessionLog, TurnEndReason, unix_millis};
 use crate::trail::TrailSink;
+use crate::watch::WatchOptions;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -32,6 +36,9 @@ pub(super) struct RunArgs {
     /// What becomes of tool calls that somebody should be asked about.
     #[arg(long, value_enum, env = "LOCKGATE_APPROVE")]
     approve: Option<Approve>,
+    /// Loads plugins again when their files change.
+    #[arg(long, env = "LOCKGATE_WATCH")]
+    watch: bool,
     /// Prints the session's events as they come, one JSON object a line.
     #[arg(long)]
     json: bool,
@@ -45,6 +52,10 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     let mut setup = args.plugins.setup(trail)?;
     setup.options.approver = Some(approve::person(Arc::clone(&typed)));
     let approvals = setup.approvals(args.approve);
+    let watched = Arc::new(AtomicBool::new(false));
+    if args.watch && !args.json {
+        setup.options.journal = Some(watch_plugins::later(&watched, |it| screen::step(&it)));
+    }
     let spec = match (args.model, &setup.config.model) {
         (Some(spec), _) => spec,
         (None, Some(spec)) => super::model_spec(spec)?,
@@ -60,6 +71,8 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     // Before any plugin runs: a log that cannot be written must not cost a session.
     let log = SessionLog::create(&path, header(&setup), unix_millis)?;
     let session = Session::start(&setup, Arc::clone(&model), log, approvals, args.json)?;
+    watched.store(true, Ordering::Relaxed);
+    let _watching = args.watch.then(|| session.host.watch(WatchOptions::default())).transpose()?;
     let prompts = match args.prompt {
         Some(prompt) => vec![Message::from_user(prompt)],
         None => model.prompts().to_vec(),
@@ -98,7 +111,7 @@ pub(super) struct Session {
     agent: Agent,
     watched: Arc<Mutex<Watched>>,
     // Last: the plugins outlive the agent that calls them.
-    _host: crate::host::Host,
+    host: Host,
 }
 
 impl Session {
@@ -130,7 +143,7 @@ impl Session {
             ..AgentOptions::default()
         };
         let agent = host.agent(model, log, options)?;
-        Ok(Self { agent, watched, _host: host })
+        Ok(Self { agent, watched, host })
     }
 
     /// Asks one prompt after the other, each in a turn of its own, until the person stops it.

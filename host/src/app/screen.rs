@@ -9,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use lockgate_plugin_api::{Block, Message};
 use serde::Serialize;
 
+use crate::journal::{Phase, Transition};
 use crate::progress::Progress;
 use crate::refusal::Refusal;
 use crate::trail::TrailEntry;
@@ -61,6 +62,28 @@ pub(super) fn decision(entry: &TrailEntry) {
         entry.verdict,
         time(Duration::from_nanos(entry.ns)),
     ));
+}
+
+/// A step of a plugin file that is news, and what comes of it.
+pub(super) fn step(step: &Transition) {
+    if super::watch_plugins::is_news(step) {
+        every_step(step);
+    }
+}
+
+/// Any step of a plugin file, or of what is loaded from it.
+pub(super) fn every_step(step: &Transition) {
+    let style = match step.to {
+        Phase::Live => GREEN,
+        Phase::Refused | Phase::Removed => RED,
+        Phase::Disabled | Phase::Superseded => YELLOW,
+        Phase::Discovered | Phase::Settling | Phase::Inspected | Phase::Loading => DIM,
+        Phase::Draining | Phase::Retired => DIM,
+    };
+    let who = step.plugin.as_deref().map_or_else(|| step.path.display().to_string(), printable);
+    let which = step.generation.map(|it| format!(" (load {it})")).unwrap_or_default();
+    let why = step.reason.as_deref().map(|it| format!(": {}", printable(it))).unwrap_or_default();
+    line(&format!("{style}{}{style:#} {who}{which}{why}", step.to.as_str()));
 }
 
 /// How far the body of a tool is, in its own words.

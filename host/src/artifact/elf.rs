@@ -1,5 +1,7 @@
 //! Reads what an ELF library says of itself, from its bytes alone and with no trust in them.
 
+mod sections;
+
 use std::env::consts::ARCH;
 
 use lockgate_plugin_api::Manifest;
@@ -50,12 +52,13 @@ const FOREIGN: [(&[u8], &str); 5] = [
 
 /// What the library with these bytes says of itself.
 ///
-/// Section headers are not looked at: they may be stripped, and the linker does without them.
+/// Of the sections only that they are there to the end: they may be stripped, and the linker does
+/// without them.
 ///
 /// # Errors
 ///
 /// `E-FORMAT` for what is no 64-bit ELF library or a damaged one, `E-ARCH`, `E-TRUNCATED` where a
-/// segment or a header reaches past the end, `E-NOTE` without a manifest, `E-MANIFEST` for one that
+/// segment, a section or a header reaches past the end or is not written yet, `E-NOTE` without a manifest, `E-MANIFEST` for one that
 /// cannot be read, or several.
 pub fn inspect(bytes: &[u8]) -> Result<Facts, Refusal> {
     recognise(bytes)?;
@@ -68,6 +71,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Facts, Refusal> {
     if flags.pie || segments.iter().any(|it| it.p_type(endian) == elf::PT_INTERP) {
         return Err(not_a_library("a program"));
     }
+    sections::are_complete(header, endian, bytes)?;
     let manifest = manifest(&notes(segments, endian, bytes))?;
     Ok(Facts { manifest, static_tls: flags.static_tls })
 }

@@ -1,7 +1,7 @@
 //! One instance of a plugin, from `create` to `destroy`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem, ptr};
 
 use lockgate_plugin_api::abi::Prefixed;
@@ -18,6 +18,9 @@ use super::host_table;
 use super::tasks::Tasks;
 use crate::refusal::{Code, Refusal};
 
+/// Is told of the end of an instance.
+type OnEnd = Box<dyn FnOnce() + Send>;
+
 /// A live instance. Listeners and tools hold it; when the last of them is gone, so is the
 /// instance: it is quiesced and destroyed, and its library stays.
 pub(crate) struct Instance {
@@ -26,6 +29,8 @@ pub(crate) struct Instance {
     id: u64,
     plugin: Arc<str>,
     started: AtomicBool,
+    /// Who is told of its end, where the host goes on without it.
+    let_go: Mutex<Option<OnEnd>>,
     runtime: Handle,
     tasks: Tasks,
 }
@@ -90,8 +95,8 @@ impl Instance {
             host_table::retire(id);
             return Err(Refusal::new(Code::Create, said("create", status, &fault)));
         }
-        let started = AtomicBool::new(false);
-        Ok(Self { root, opaque, id, plugin, started, runtime, tasks })
+        let (started, let_go) = (AtomicBool::new(false), Mutex::new(None));
+        Ok(Self { root, opaque, id, plugin, started, let_go, runtime, tasks })
     }
 
     /// Starts it.
@@ -150,6 +155,13 @@ impl Instance {
         host_table::on_tools(self.id, Arc::new(f));
     }
 
+    /// Nobody will ask it any more, and the host goes on: whoever holds it last does not wait for
+    /// its end, of which `ended` is told.
+    pub(crate) fn let_go(&self, ended: impl FnOnce() + Send + 'static) {
+        let mut let_go = self.let_go.lock().unwrap_or_else(PoisonError::into_inner);
+        *let_go = Some(Box::new(ended));
+    }
+
     /// The root table.
     pub(crate) fn root(&self) -> PluginRootRef {
         self.root
@@ -181,8 +193,15 @@ impl Drop for Instance {
             plugin: Arc::clone(&self.plugin),
             started: self.started.load(Ordering::Relaxed),
         };
+        let let_go = self.let_go.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         if self.tasks.end() {
-            end.come();
+            match let_go {
+                Some(ended) => drop(self.runtime.spawn_blocking(move || {
+                    end.come();
+                    ended();
+                })),
+                None => end.come(),
+            }
             return;
         }
         // Something of the instance still runs, and waiting for it here would hold a thread that
@@ -191,6 +210,9 @@ impl Drop for Instance {
         self.runtime.spawn(async move {
             if tasks.ended().await {
                 end.come();
+                if let Some(ended) = let_go {
+                    ended();
+                }
             } else {
                 let plugin = &*end.plugin;
                 tracing::warn!(plugin, "a closure does not end, so its instance is kept for ever");

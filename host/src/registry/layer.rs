@@ -34,22 +34,56 @@ pub(super) fn version(layers: &[Arc<Layer>]) -> u64 {
 }
 
 impl Layer {
-    /// A layer of these plugins that keeps from whoever it is for, and from those further in, the
-    /// inherited tools that `restriction` says. When a plugin says that its tools changed, they
-    /// are listed on `runtime`.
-    pub(super) fn new(
-        live: Vec<Generation>,
-        lost: Vec<Lost>,
-        restriction: ToolRestriction,
+    /// A layer without plugins that keeps from whoever it is for, and from those further in, the
+    /// inherited tools that `restriction` says.
+    pub(super) fn new(restriction: ToolRestriction) -> Arc<Self> {
+        let plugins = Mutex::new(Plugins { live: Vec::new(), lost: Vec::new() });
+        Arc::new(Self { plugins, version: AtomicU64::new(1), restriction })
+    }
+
+    /// Puts `generation` in the place of what is live or lost under its name, and returns what
+    /// was live. When its plugin says that its tools changed, they are listed on `runtime`.
+    pub(super) fn adopt(
+        self: &Arc<Self>,
+        generation: Generation,
         runtime: &Handle,
-    ) -> Arc<Self> {
-        let (plugins, version) = (Mutex::new(Plugins { live, lost }), AtomicU64::new(0));
-        let layer = Arc::new(Self { plugins, version, restriction });
-        let heard: Vec<_> = layer.state().live.iter().map(|it| Arc::clone(&it.instance)).collect();
-        for instance in heard {
-            layer.hear_of_tools(&instance, runtime);
-        }
-        layer
+    ) -> Option<Generation> {
+        let instance = Arc::clone(&generation.instance);
+        let name = generation.manifest.name.clone();
+        let old = self.change(&name, |plugins| plugins.live.push(generation));
+        // Now that it is here, so that nothing it says is lost.
+        self.hear_of_tools(&instance, runtime);
+        old
+    }
+
+    /// From now on the plugin is missing. Returns what was live.
+    pub(super) fn lose(&self, lost: Lost) -> Option<Generation> {
+        let name = lost.manifest.name.clone();
+        self.change(&name, |plugins| plugins.lost.push(lost))
+    }
+
+    /// From now on there is no such plugin. Returns what was live.
+    pub(super) fn forget(&self, name: &str) -> Option<Generation> {
+        self.change(name, |_| {})
+    }
+
+    /// Whether the plugin `name` is here, or missing here.
+    pub(super) fn names(&self, name: &str) -> bool {
+        let state = self.state();
+        state.live.iter().any(|it| it.manifest.name == name)
+            || state.lost.iter().any(|it| it.manifest.name == name)
+    }
+
+    /// Takes what is here under `name` away and does `then`, at once for everybody.
+    fn change(&self, name: &str, then: impl FnOnce(&mut Plugins)) -> Option<Generation> {
+        let mut state = self.state();
+        let at = state.live.iter().position(|it| it.manifest.name == name);
+        let old = at.map(|it| state.live.remove(it));
+        state.lost.retain(|it| it.manifest.name != name);
+        then(&mut state);
+        // Under the lock: whoever reads the plugins has read an older version before.
+        self.version.fetch_add(1, Ordering::Release);
+        old
     }
 
     /// What it has. Plugins are not entered while this is held.

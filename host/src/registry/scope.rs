@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 
 use super::layer::Layer;
 use super::{Lost, Registry};
-use crate::generation::Blueprint;
+use crate::generation::{Blueprint, Generation};
 use crate::options::HostOptions;
 use crate::refusal::Refusal;
 
@@ -16,16 +16,16 @@ use crate::refusal::Refusal;
 pub(super) struct Common {
     pub(super) options: HostOptions,
     pub(super) runtime: Handle,
-    per_agent: BTreeMap<String, PerAgent>,
+    per_agent: Mutex<BTreeMap<String, PerAgent>>,
     /// The registries of agents that have one of their own, by the agents' numbers.
     agents: Mutex<HashMap<u64, Weak<Registry>>>,
 }
 
 /// A plugin that agents may ask for, each for an instance of its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum PerAgent {
     /// It can be had.
-    Ready(Blueprint),
+    Ready(Arc<Blueprint>),
     /// It cannot; whoever asks for it gets the places that it leaves.
     Lost(Lost),
 }
@@ -87,12 +87,33 @@ impl ToolRestriction {
 }
 
 impl Common {
-    pub(super) fn new(
-        options: HostOptions,
-        runtime: Handle,
-        per_agent: BTreeMap<String, PerAgent>,
-    ) -> Self {
-        Self { options, runtime, per_agent, agents: Mutex::default() }
+    pub(super) fn new(options: HostOptions, runtime: Handle) -> Self {
+        Self { options, runtime, per_agent: Mutex::default(), agents: Mutex::default() }
+    }
+
+    pub(super) fn per_agent(&self) -> MutexGuard<'_, BTreeMap<String, PerAgent>> {
+        self.per_agent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The registries of agents that have one of their own.
+    pub(super) fn registries(&self) -> Vec<Arc<Registry>> {
+        self.agents().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// An instance of `plugin`, started.
+    ///
+    /// # Errors
+    /// The plugin as a lost one, where none can be had.
+    pub(super) fn made(&self, plugin: &PerAgent) -> Result<Generation, Lost> {
+        match plugin {
+            PerAgent::Lost(it) => Err(it.clone()),
+            PerAgent::Ready(blueprint) => blueprint.start(&self.runtime).map_err(|refusal| {
+                let manifest = Arc::new(blueprint.manifest().clone());
+                let plugin = &*manifest.name;
+                tracing::error!(plugin, "an agent goes without it: {refusal}");
+                Lost { manifest, refusal: Arc::new(refusal) }
+            }),
+        }
     }
 
     fn agents(&self) -> MutexGuard<'_, HashMap<u64, Weak<Registry>>> {
@@ -102,8 +123,8 @@ impl Common {
 
 impl Registry {
     /// The plugins that agents may ask for.
-    pub(crate) fn per_agent(&self) -> impl Iterator<Item = &str> {
-        self.common.per_agent.keys().map(String::as_str)
+    pub(crate) fn per_agent(&self) -> Vec<String> {
+        self.common.per_agent().keys().cloned().collect()
     }
 
     /// What an agent sees that inherits all this and has instances of `plugins` of its own, which
@@ -126,25 +147,17 @@ impl Registry {
         if plugins.is_empty() && restriction.is_empty() {
             return Ok(self.this.upgrade().expect("a registry that is asked is there"));
         }
-        let (mut live, mut lost) = (Vec::new(), Vec::new());
+        let own = Layer::new(restriction.clone());
         for name in plugins {
-            let Some(plugin) = self.common.per_agent.get(name) else {
-                let known = self.per_agent().map(str::to_owned).collect();
-                return Err(ScopeError::Plugin { name: name.clone(), known });
+            let plugin = self.common.per_agent().get(name).cloned();
+            let Some(plugin) = plugin else {
+                return Err(ScopeError::Plugin { name: name.clone(), known: self.per_agent() });
             };
-            match plugin {
-                PerAgent::Lost(it) => lost.push(it.clone()),
-                PerAgent::Ready(blueprint) => match blueprint.start(&self.common.runtime) {
-                    Ok(generation) => live.push(generation),
-                    Err(refusal) => {
-                        tracing::error!(plugin = name, "an agent goes without it: {refusal}");
-                        let manifest = blueprint.manifest().clone();
-                        lost.push(Lost { manifest, refusal: Arc::new(refusal) });
-                    }
-                },
-            }
+            let _ = match self.common.made(&plugin) {
+                Ok(generation) => own.adopt(generation, &self.common.runtime),
+                Err(lost) => own.lose(lost),
+            };
         }
-        let own = Layer::new(live, lost, restriction.clone(), &self.common.runtime);
         let layers = self.layers.iter().cloned().chain([own]).collect();
         Self::of_layers(layers, Arc::clone(&self.common)).map_err(ScopeError::Order)
     }

@@ -95,7 +95,8 @@ fn loaded(library: &Path) -> (String, Value) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let host = Host::start(&options).unwrap();
-        let [report] = host.plugins() else { panic!("one file was expected") };
+        let reports = host.plugins();
+        let [report] = &reports[..] else { panic!("one file was expected") };
         let state = match &report.state {
             PluginState::Live { .. } => "live".into(),
             PluginState::Refused(refusal) => refusal.to_string(),

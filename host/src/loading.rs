@@ -1,0 +1,304 @@
+//! Takes plugin files into a running host: loads what is to be live, and lets go what is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lockgate_plugin_api::Purpose;
+use tokio::runtime::Handle;
+
+use crate::artifact::{Artifact, Copies};
+use crate::budget;
+use crate::generation::{self, Generation, Loader};
+use crate::journal::{Journal, Phase, Step};
+use crate::options::HostOptions;
+use crate::refusal::{Code, Refusal};
+use crate::registry::{Lost, PerAgent, Registry};
+use crate::roster::{Choice, Content, Found, Live, PluginReport, PluginState, Roster, Seen};
+use crate::settings::{PluginScope, PluginSettings};
+
+/// The plugins of a host, and what it takes to load more.
+pub(crate) struct Plugins {
+    registry: Arc<Registry>,
+    roster: Mutex<Roster>,
+    /// Held by whoever loads, so that one change is decided about after the other.
+    taking: Mutex<()>,
+    options: HostOptions,
+    journal: Arc<Journal>,
+    runtime: Handle,
+    /// Counts the loads.
+    loads: AtomicU64,
+    /// Removed with the last who has this; the libraries stay mapped from the unlinked files.
+    copies: Copies,
+}
+
+/// What was found at a path, with what it takes to load it.
+pub(crate) type Read = Found<Artifact>;
+
+/// Reads the file at `path`.
+pub(crate) fn read(path: &Path) -> Read {
+    match Artifact::read(path) {
+        Ok(artifact) => Found::Plugin(artifact),
+        Err(refusal) => Found::Refused(refusal),
+    }
+}
+
+/// A plugin that was loaded.
+struct Loaded {
+    generation: u64,
+    state: PluginState,
+}
+
+impl Plugins {
+    /// No plugins yet. What they start runs on `runtime`.
+    pub(crate) fn new(options: HostOptions, copies: Copies, runtime: Handle) -> Self {
+        Self {
+            registry: Registry::new(options.clone(), runtime.clone()),
+            roster: Mutex::new(Roster::new(&options.plugin_dirs)),
+            taking: Mutex::default(),
+            journal: Arc::new(Journal::new(options.journal.clone())),
+            options,
+            runtime,
+            loads: AtomicU64::new(0),
+            copies,
+        }
+    }
+
+    /// What is live.
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// What became of each file, by path.
+    pub(crate) fn reports(&self) -> Vec<PluginReport> {
+        self.roster().reports()
+    }
+
+    /// Who is told of each step.
+    pub(crate) fn journal(&self) -> &Arc<Journal> {
+        &self.journal
+    }
+
+    /// The directories that plugins come from.
+    pub(crate) fn dirs(&self) -> &[PathBuf] {
+        &self.options.plugin_dirs
+    }
+
+    /// What was taken of each file, by path.
+    pub(crate) fn seen(&self) -> Vec<(PathBuf, Seen)> {
+        self.roster().seen()
+    }
+
+    /// Takes what was found at these paths in place of what was there before: loads what is to be
+    /// live now, and what was live before goes on where that fails. Calls that begin from now on
+    /// see the result. Blocks while plugins are loaded.
+    pub(crate) fn take(&self, found: Vec<(PathBuf, Read)>) {
+        let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = BTreeSet::new();
+        let mut fresh = BTreeMap::new();
+        for (path, found) in found {
+            self.tell_found(&path, &found);
+            names.extend(self.roster().note(&path, &noted(&found)));
+            match found {
+                Found::Plugin(artifact) => drop(fresh.insert(path, artifact)),
+                Found::Refused(_) | Found::Gone => {}
+            }
+        }
+        for name in names {
+            self.decide(&name, &mut fresh);
+        }
+    }
+
+    /// Sees to it that the right file of the plugin `name` is live.
+    fn decide(&self, name: &str, fresh: &mut BTreeMap<PathBuf, Artifact>) {
+        let settings = self.options.plugins.get(name).cloned().unwrap_or_default();
+        let mut taken: Option<Live> = None;
+        let candidates = self.roster().candidates(name);
+        for path in candidates {
+            let choice = match &taken {
+                _ if !settings.enabled => Choice::Not(PluginState::Disabled),
+                Some(taken) => Choice::Not(Roster::passed_over(&path, taken)),
+                None => self.roster().choose(name, &path),
+            };
+            let state = match choice {
+                Choice::Not(state) => state,
+                Choice::Stays => {
+                    taken = self.roster().stays(name, &path);
+                    self.tell(
+                        &path,
+                        name,
+                        Phase::Live,
+                        taken.as_ref().map(|it| it.generation),
+                        None,
+                    );
+                    continue;
+                }
+                Choice::Load(content) => {
+                    match self.load(&path, &content, &settings, fresh.remove(&path)) {
+                        Ok(Loaded { generation, state }) => {
+                            let path = path.clone();
+                            let live = Live { path, content, generation, state: state.clone() };
+                            self.roster().went_live(live.clone());
+                            taken = Some(live);
+                            state
+                        }
+                        Err(refusal) => PluginState::Refused(Arc::new(refusal)),
+                    }
+                }
+            };
+            self.tell_state(&path, name, &state);
+            self.roster().say(&path, state);
+        }
+        if taken.is_none() {
+            self.go_on_without(name, &settings);
+        }
+    }
+
+    /// None of the files of the plugin `name` could be taken.
+    fn go_on_without(&self, name: &str, settings: &PluginSettings) {
+        let mut roster = self.roster();
+        let live = roster.live(name).cloned();
+        if let Some(live) = &live
+            && settings.enabled
+            && roster.has_file(name)
+        {
+            roster.say_kept(live);
+            return;
+        }
+        let refused = roster.refused(name);
+        roster.lost(name);
+        drop(roster);
+        let before = live.map(|it| it.content.manifest);
+        let lost = match refused {
+            Some((manifest, refusal)) => manifest.or(before).map(|it| (it, refusal)),
+            None => before.map(|it| (it, Arc::new(removed(name)))),
+        };
+        if !settings.enabled {
+            self.let_go(self.registry.forget(name));
+            return;
+        }
+        let Some((manifest, refusal)) = lost else { return };
+        let lost = Lost { manifest, refusal };
+        self.let_go(match settings.scope {
+            PluginScope::Global => self.registry.lose(lost),
+            PluginScope::Agent => self.registry.offer(name, PerAgent::Lost(lost)),
+        });
+    }
+
+    /// Loads the content of the file at `path` and has it take the place of what is live under its
+    /// name.
+    fn load(
+        &self,
+        path: &Path,
+        content: &Content,
+        settings: &PluginSettings,
+        artifact: Option<Artifact>,
+    ) -> Result<Loaded, Refusal> {
+        let artifact = artifact.map_or_else(|| Artifact::read(path), Ok)?;
+        if artifact.hash != content.hash {
+            let message = "the file is being replaced";
+            return Err(Refusal::new(Code::Io, message));
+        }
+        self.tell(path, &content.manifest.name, Phase::Loading, None, None);
+        let is_reload = self.roster().live(&content.manifest.name).is_some();
+        budget::check(&artifact, is_reload)?;
+        let generation = self.loads.fetch_add(1, Ordering::Relaxed) + 1;
+        let loader = Loader { copies: &self.copies, probe: &self.options.probe };
+        let blueprint = generation::open(&artifact, generation, &settings.config, &loader)?;
+        let name = &content.manifest.name;
+        let state = match settings.scope {
+            PluginScope::Global => {
+                let it = Arc::new(blueprint).start(&self.runtime)?;
+                let tools = it.tools.iter().map(|it| it.name.clone()).collect();
+                self.let_go(self.registry.adopt(it));
+                PluginState::Live { generation, tools }
+            }
+            PluginScope::Agent => {
+                // None is kept: that one can be made is all there is to know.
+                blueprint.create(Purpose::Probe, &self.runtime)?;
+                let plugin = PerAgent::Ready(Arc::new(blueprint));
+                self.let_go(self.registry.offer(name, plugin));
+                PluginState::PerAgent { generation }
+            }
+        };
+        Ok(Loaded { generation, state })
+    }
+
+    /// Nobody will ask these any more.
+    fn let_go(&self, old: Vec<Generation>) {
+        for Generation { manifest, instance, path, number, .. } in old {
+            let journal = Arc::clone(&self.journal);
+            let tell = move |phase| {
+                let (plugin, generation) = (Some(&*manifest.name), Some(number));
+                journal.generation(&path, phase, Step { plugin, generation, reason: None });
+            };
+            tell(Phase::Draining);
+            instance.let_go(move || tell(Phase::Retired));
+        }
+    }
+
+    fn tell_found(&self, path: &Path, found: &Read) {
+        self.journal.discover(path);
+        match found {
+            Found::Plugin(artifact) => {
+                self.tell(path, &artifact.manifest.name, Phase::Inspected, None, None);
+            }
+            Found::Refused(refusal) => {
+                warn(path, refusal);
+                let reason = refusal.to_string();
+                let step = Step { reason: Some(&reason), ..Step::default() };
+                self.journal.file(path, Phase::Refused, step);
+            }
+            Found::Gone => self.journal.file(path, Phase::Removed, Step::default()),
+        }
+    }
+
+    fn tell_state(&self, path: &Path, name: &str, state: &PluginState) {
+        match state {
+            PluginState::Live { generation, .. } | PluginState::PerAgent { generation } => {
+                self.tell(path, name, Phase::Live, Some(*generation), None);
+            }
+            PluginState::Refused(refusal) | PluginState::Kept { refusal, .. } => {
+                warn(path, refusal);
+                self.tell(path, name, Phase::Refused, None, Some(&refusal.to_string()));
+            }
+            PluginState::Disabled => self.tell(path, name, Phase::Disabled, None, None),
+            PluginState::Superseded => self.tell(path, name, Phase::Superseded, None, None),
+        }
+    }
+
+    fn tell(
+        &self,
+        path: &Path,
+        plugin: &str,
+        to: Phase,
+        generation: Option<u64>,
+        reason: Option<&str>,
+    ) {
+        self.journal.file(path, to, Step { plugin: Some(plugin), generation, reason });
+    }
+
+    fn roster(&self) -> MutexGuard<'_, Roster> {
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The same, without the bytes.
+fn noted(found: &Read) -> Found<Content> {
+    match found {
+        Found::Plugin(Artifact { manifest, hash, .. }) => {
+            Found::Plugin(Content { manifest: Arc::new(manifest.clone()), hash: *hash })
+        }
+        Found::Refused(refusal) => Found::Refused(refusal.clone()),
+        Found::Gone => Found::Gone,
+    }
+}
+
+fn removed(name: &str) -> Refusal {
+    Refusal::new(Code::Io, format!("the file of the plugin `{name}` was removed"))
+}
+
+fn warn(path: &Path, refusal: &Refusal) {
+    tracing::warn!(path = %path.display(), "{refusal} ({})", refusal.remedy());
+}

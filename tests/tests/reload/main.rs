@@ -1,0 +1,7 @@
+//! What becomes of plugins whose files change while the host runs.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod broken;
+mod load;
+mod stage;
+mod writers;
