@@ -2,6 +2,7 @@
 
 mod approve;
 mod call;
+mod cargo;
 mod demo;
 mod host_setup;
 mod plugins;

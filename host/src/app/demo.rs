@@ -1,33 +1,41 @@
 //! `lockgate demo`: the main job on a fresh machine, with no key and no network.
 
+mod policy;
+
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::process::Command;
 
+use self::policy::{Lives, Policy};
+use super::cargo::{self, Built};
 use super::host_setup::Setup;
 use super::run::Session;
 use super::{Ending, Failure, screen};
 use crate::approval::Approvals;
 use crate::config::Config;
+use crate::journal::JournalSink;
 use crate::model::{Model, Replay};
 use crate::options::HostOptions;
 use crate::probe::Probe;
 use crate::session::{Header, SessionLog, unix_millis};
 use crate::settings::PluginSettings;
 use crate::trail::TrailSink;
+use crate::watch::WatchOptions;
 
 /// The plugins that decide in the demo.
 const PLUGINS: [&str; 3] = ["native-guard", "tool-shell", "call-timeout"];
 
-/// A recorded session of a model that looks around, oversteps, dawdles, and is asked for worse.
+/// The prompt, counted from 0, before which the policy is changed.
+const CHANGE_BEFORE: usize = 3;
+
+/// A recorded session of a model that looks around, oversteps, dawdles, reads, is not allowed to
+/// read any more, and is asked for worse.
 const RECORDING: &str = include_str!("../../demo/session.jsonl");
 
 /// What the model finds in its directory.
@@ -44,13 +52,15 @@ pub(super) async fn demo() -> Result<Ending, Failure> {
     fs::write(&recording, RECORDING)?;
 
     screen::heading("Building the bundled plugins");
-    for library in build(&workspace).await? {
+    let libraries = build(&workspace).await?;
+    for Built { library, .. } in &libraries {
         let name = library.file_name().ok_or("cargo named a library without a name")?;
-        fs::copy(&library, plugins.join(name))?;
+        fs::copy(library, plugins.join(name))?;
     }
+    let (mut lives, journal) = Lives::new();
 
     let model: Arc<dyn Model> = Arc::new(Replay::open(&recording, &cwd)?);
-    let setup = Setup { config: Config::default(), options: options(&plugins), cwd };
+    let setup = Setup { config: Config::default(), options: options(&plugins, journal), cwd };
     let log = stage.path().join("log.jsonl");
     let header = Header::new(Some(setup.cwd.clone()), unix_millis());
     let log = SessionLog::create(&log, header, unix_millis)?;
@@ -58,7 +68,17 @@ pub(super) async fn demo() -> Result<Ending, Failure> {
     screen::aside("    seam          plugin/listener              verdict              time  why");
     let prompts = model.prompts().to_vec();
     let session = Session::start(&setup, model, log, Approvals::Never, false)?;
-    let ending = session.ask_all(prompts).await?;
+    let _watching = session.host().watch(WatchOptions::default())?;
+    let mut ending = Ending::Done;
+    for (number, prompt) in prompts.into_iter().enumerate() {
+        if number == CHANGE_BEFORE {
+            change_policy(&workspace, stage.path(), &libraries, &plugins, &mut lives).await?;
+        }
+        ending = session.ask(prompt).await?;
+        if ending == Ending::Interrupted {
+            return Ok(ending);
+        }
+    }
     drop(session);
     closing(&setup.cwd)?;
     Ok(match ending {
@@ -66,6 +86,34 @@ pub(super) async fn demo() -> Result<Ending, Failure> {
         Ending::Refused => Ending::Done,
         other => other,
     })
+}
+
+/// Changes the source of a policy in the middle of the session, builds it, and has it go live.
+async fn change_policy(
+    workspace: &Path,
+    stage: &Path,
+    libraries: &[Built],
+    plugins: &Path,
+    lives: &mut Lives,
+) -> Result<(), Failure> {
+    screen::heading(
+        "Changing the policy's source while the session goes on: the notes are private",
+    );
+    let policy = Policy::copy(workspace, stage.join("policy"))?;
+    policy.change()?;
+    let guard = libraries.iter().find(|it| it.package == PLUGINS[0]);
+    let guard = &guard.ok_or("cargo named no library for the policy")?.library;
+    let target = guard.ancestors().nth(2).ok_or("the target directory has no parent")?;
+    let begun = Instant::now();
+    let library = policy.build(target).await?;
+    screen::aside(&format!("    built in {}", screen::time(begun.elapsed())));
+    let name = guard.file_name().ok_or("cargo named a library without a name")?;
+    let took = lives.swap(&library, &plugins.join(name)).await?;
+    screen::aside(&format!(
+        "    live {} after the file was replaced; the agent was not restarted",
+        screen::time(took)
+    ));
+    Ok(())
 }
 
 /// What is left to see once the session is over.
@@ -80,7 +128,7 @@ fn closing(cwd: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn options(plugins: &Path) -> HostOptions {
+fn options(plugins: &Path, journal: JournalSink) -> HostOptions {
     let settings = |config: Value| PluginSettings { config, ..PluginSettings::default() };
     let plugin_settings = BTreeMap::from([
         ("native-guard".to_owned(), settings(json!({"allowed_tools": ["bash"]}))),
@@ -94,6 +142,7 @@ fn options(plugins: &Path) -> HostOptions {
         // Its own plugins, built a moment ago.
         probe: Probe::Off,
         trail: Some(TrailSink::new(|entry| screen::decision(&entry))),
+        journal: Some(journal),
         ..HostOptions::default()
     }
 }
@@ -114,49 +163,16 @@ fn workspace() -> Result<PathBuf, Failure> {
         })
 }
 
-/// Builds the bundled plugins in this program's own profile, and returns their libraries.
-async fn build(workspace: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// Builds the bundled plugins, and returns their libraries.
+async fn build(workspace: &Path) -> Result<Vec<Built>, Failure> {
     let begun = Instant::now();
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(&cargo);
-    build.arg("build").arg("--message-format=json-render-diagnostics").current_dir(workspace);
-    build.args(PLUGINS.iter().flat_map(|it| ["--package", it]));
-    if !cfg!(debug_assertions) {
-        build.arg("--release");
-    }
-    // Its progress and its errors are for the person; what it made is for us.
-    build.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
-    let built = build
-        .spawn()
-        .map_err(|error| format!("cannot run cargo (`{}`): {error}", cargo.display()))?
-        .wait_with_output()
-        .await?;
-    if !built.status.success() {
-        return Err("the bundled plugins do not build: cargo says why above".into());
-    }
-    let messages = String::from_utf8(built.stdout)?;
-    let libraries: Vec<PathBuf> = messages.lines().filter_map(built_plugin).collect();
+    let packages: Vec<&str> = PLUGINS.iter().flat_map(|it| ["--package", it]).collect();
+    let mut libraries = cargo::build(workspace, &packages).await?;
+    libraries.retain(|it| PLUGINS.contains(&it.package.as_str()));
     if libraries.len() != PLUGINS.len() {
-        return Err(format!(
-            "cargo named {} libraries for {} plugins",
-            libraries.len(),
-            PLUGINS.len()
-        )
-        .into());
+        let (found, expected) = (libraries.len(), PLUGINS.len());
+        return Err(format!("cargo named {found} libraries for {expected} plugins").into());
     }
     screen::aside(&format!("    built in {}", screen::time(begun.elapsed())));
     Ok(libraries)
-}
-
-/// The library of a bundled plugin, if that is what this message of cargo is about.
-fn built_plugin(message: &str) -> Option<PathBuf> {
-    let message: Value = serde_json::from_str(message).ok()?;
-    let target = message["target"]["name"].as_str()?.replace('_', "-");
-    if message["reason"] != "compiler-artifact" || !PLUGINS.contains(&target.as_str()) {
-        return None;
-    }
-    let files = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
-    files
-        .map(PathBuf::from)
-        .find(|it| it.extension().is_some_and(|it| it == env::consts::DLL_EXTENSION))
 }

@@ -72,7 +72,8 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     let log = SessionLog::create(&path, header(&setup), unix_millis)?;
     let session = Session::start(&setup, Arc::clone(&model), log, approvals, args.json)?;
     watched.store(true, Ordering::Relaxed);
-    let _watching = args.watch.then(|| session.host.watch(WatchOptions::default())).transpose()?;
+    let _watching =
+        args.watch.then(|| session.host().watch(WatchOptions::default())).transpose()?;
     let prompts = match args.prompt {
         Some(prompt) => vec![Message::from_user(prompt)],
         None => model.prompts().to_vec(),
@@ -146,8 +147,12 @@ impl Session {
         Ok(Self { agent, watched, host })
     }
 
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// Asks one prompt after the other, each in a turn of its own, until the person stops it.
-    pub(super) async fn ask_all(&self, prompts: Vec<Message>) -> Result<Ending, Failure> {
+    async fn ask_all(&self, prompts: Vec<Message>) -> Result<Ending, Failure> {
         let mut ending = Ending::Done;
         for prompt in prompts {
             let one = self.ask(prompt).await?;
@@ -172,7 +177,7 @@ impl Session {
     }
 
     /// Asks one prompt. Ctrl-C cancels its turn, and a second one leaves at once.
-    async fn ask(&self, prompt: Message) -> Result<Ending, Failure> {
+    pub(super) async fn ask(&self, prompt: Message) -> Result<Ending, Failure> {
         self.agent.follow_up(prompt)?;
         let mut idle = std::pin::pin!(self.agent.when_idle());
         let mut cancelled = false;
