@@ -32,7 +32,8 @@ pub(crate) struct Generation {
     pub(crate) number: u64,
     /// The file that it was read from.
     pub(crate) path: PathBuf,
-    _copy: Arc<PrivateCopy>,
+    /// What others like it are made of.
+    pub(crate) blueprint: Arc<Blueprint>,
 }
 
 /// What a load needs besides the artifact.
@@ -49,7 +50,7 @@ pub(crate) struct Blueprint {
     config: Value,
     number: u64,
     path: PathBuf,
-    copy: Arc<PrivateCopy>,
+    _copy: PrivateCopy,
 }
 
 /// The file that a library was mapped from, which only debuggers still look at. Removed with the
@@ -86,12 +87,12 @@ pub(crate) fn open(
     let copy = loader.copies.write(artifact, number).map_err(|error| {
         Refusal::new(Code::Io, format!("no private copy could be made: {}", error_chain(&error)))
     })?;
-    let copy = Arc::new(PrivateCopy { path: copy });
+    let copy = PrivateCopy { path: copy };
     probe::probe(loader.probe, &copy.path, config)?;
     let library = library::open(&copy.path, &manifest.symbol)?;
     instance::check_name(library, &manifest.name, &manifest.version)?;
     let (config, path) = (config.clone(), artifact.path.clone());
-    Ok(Blueprint { library, manifest, config, number, path, copy })
+    Ok(Blueprint { library, manifest, config, number, path, _copy: copy })
 }
 
 impl Blueprint {
@@ -121,7 +122,7 @@ impl Blueprint {
     ///
     /// # Errors
     /// What the plugin says, or that it is not what its note says.
-    pub(crate) fn start(&self, runtime: &Handle) -> Result<Generation, Refusal> {
+    pub(crate) fn start(self: &Arc<Self>, runtime: &Handle) -> Result<Generation, Refusal> {
         let instance = self.create(Purpose::Live, runtime)?;
         instance.start()?;
         let (manifest, number, path) = (self.manifest.clone(), self.number, self.path.clone());
@@ -133,7 +134,7 @@ impl Blueprint {
             listing: 0,
             number,
             path,
-            _copy: Arc::clone(&self.copy),
+            blueprint: Arc::clone(self),
         })
     }
 

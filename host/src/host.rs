@@ -17,6 +17,7 @@ use crate::loading::{self, Plugins};
 use crate::model::{Model, ToolSchema};
 use crate::options::HostOptions;
 use crate::probe::Probe;
+use crate::quarantine::{Quarantine, QuarantineError};
 use crate::refusal::{Code, Refusal};
 use crate::registry::{PlaceReport, Registry, ScopeError};
 use crate::roster::PluginReport;
@@ -41,6 +42,9 @@ pub enum StartError {
     /// There is no place for private copies.
     #[error("no directory for private copies of the plugins could be made")]
     Copies(#[source] CopyError),
+    /// It is not known which builds are shut out.
+    #[error("it is not known which builds of plugins are shut out")]
+    Quarantine(#[from] QuarantineError),
     /// A file was refused, and the host is strict.
     #[error("the plugin file `{}` was refused, and `strict` is set", path.display())]
     Strict {
@@ -78,7 +82,8 @@ impl Host {
     pub fn start(options: &HostOptions) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(StartError::Runtime)?;
         let copies = Copies::new().map_err(StartError::Copies)?;
-        let plugins = Arc::new(Plugins::new(options.clone(), copies, runtime));
+        let quarantine = Quarantine::open(options.quarantine.as_deref())?;
+        let plugins = Plugins::new(options.clone(), copies, quarantine, runtime);
         let files = discover::scan(&options.plugin_dirs)?;
         plugins.take(files.iter().map(|it| (it.clone(), loading::read(it))).collect());
         let reports = plugins.reports();

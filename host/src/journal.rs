@@ -28,6 +28,8 @@ pub enum Phase {
     Retired,
     /// It is not loaded.
     Refused,
+    /// It misbehaved, and is not loaded any more.
+    Quarantined,
     /// The configuration says not to load it.
     Disabled,
     /// A higher version of it is live.
@@ -48,6 +50,7 @@ impl Phase {
             Self::Draining => "draining",
             Self::Retired => "retired",
             Self::Refused => "refused",
+            Self::Quarantined => "quarantined",
             Self::Disabled => "disabled",
             Self::Superseded => "superseded",
             Self::Removed => "removed",
@@ -57,17 +60,19 @@ impl Phase {
     /// Whether this can come after `before`; with `None`, whether it can come first.
     pub fn may_follow(self, before: Option<Self>) -> bool {
         use Phase::{
-            Disabled, Discovered, Draining, Inspected, Live, Loading, Refused, Removed, Retired,
-            Settling, Superseded,
+            Disabled, Discovered, Draining, Inspected, Live, Loading, Quarantined, Refused,
+            Removed, Retired, Settling, Superseded,
         };
         let Some(before) = before else { return matches!(self, Discovered | Draining) };
         match self {
             Discovered => before == Removed,
             Settling => !matches!(before, Removed | Retired),
             Inspected => matches!(before, Discovered | Settling),
-            Loading => matches!(before, Inspected | Superseded | Refused | Live | Disabled),
-            Live => matches!(before, Loading | Inspected | Refused | Settling),
-            Refused => !matches!(before, Draining | Retired | Removed),
+            Loading => {
+                matches!(before, Inspected | Superseded | Refused | Quarantined | Live | Disabled)
+            }
+            Live => matches!(before, Loading | Inspected | Refused | Quarantined | Settling),
+            Refused | Quarantined => !matches!(before, Draining | Retired | Removed),
             Disabled | Superseded => !matches!(before, Loading | Draining | Retired | Removed),
             Removed => !matches!(before, Draining | Retired | Removed),
             Draining => before == Live,

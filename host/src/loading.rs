@@ -1,22 +1,27 @@
 //! Takes plugin files into a running host: loads what is to be live, and lets go what is not.
 
+mod proving;
+mod telling;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use lockgate_plugin_api::Purpose;
 use tokio::runtime::Handle;
 
 use crate::artifact::{Artifact, Copies};
 use crate::budget;
-use crate::generation::{self, Generation, Loader};
-use crate::journal::{Journal, Phase, Step};
+use crate::generation::{self, Loader};
+use crate::journal::{Journal, Phase};
 use crate::options::HostOptions;
+use crate::quarantine::Quarantine;
 use crate::refusal::{Code, Refusal};
 use crate::registry::{Lost, PerAgent, Registry};
 use crate::roster::{Choice, Content, Found, Live, PluginReport, PluginState, Roster, Seen};
 use crate::settings::{PluginScope, PluginSettings};
+use proving::Proven;
 
 /// The plugins of a host, and what it takes to load more.
 pub(crate) struct Plugins {
@@ -24,6 +29,9 @@ pub(crate) struct Plugins {
     roster: Mutex<Roster>,
     /// Held by whoever loads, so that one change is decided about after the other.
     taking: Mutex<()>,
+    /// What each plugin goes back to.
+    proven: Mutex<BTreeMap<String, Proven>>,
+    quarantine: Mutex<Quarantine>,
     options: HostOptions,
     journal: Arc<Journal>,
     runtime: Handle,
@@ -31,6 +39,7 @@ pub(crate) struct Plugins {
     loads: AtomicU64,
     /// Removed with the last who has this; the libraries stay mapped from the unlinked files.
     copies: Copies,
+    this: Weak<Self>,
 }
 
 /// What was found at a path, with what it takes to load it.
@@ -52,8 +61,13 @@ struct Loaded {
 
 impl Plugins {
     /// No plugins yet. What they start runs on `runtime`.
-    pub(crate) fn new(options: HostOptions, copies: Copies, runtime: Handle) -> Self {
-        Self {
+    pub(crate) fn new(
+        options: HostOptions,
+        copies: Copies,
+        quarantine: Quarantine,
+        runtime: Handle,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
             registry: Registry::new(options.clone(), runtime.clone()),
             roster: Mutex::new(Roster::new(&options.plugin_dirs)),
             taking: Mutex::default(),
@@ -62,7 +76,10 @@ impl Plugins {
             runtime,
             loads: AtomicU64::new(0),
             copies,
-        }
+            proven: Mutex::default(),
+            quarantine: Mutex::new(quarantine),
+            this: Weak::clone(this),
+        })
     }
 
     /// What is live.
@@ -201,8 +218,9 @@ impl Plugins {
             return Err(Refusal::new(Code::Io, message));
         }
         self.tell(path, &content.manifest.name, Phase::Loading, None, None);
-        let is_reload = self.roster().live(&content.manifest.name).is_some();
-        budget::check(&artifact, is_reload)?;
+        let before = self.roster().live(&content.manifest.name).cloned();
+        self.is_let_in(&artifact)?;
+        budget::check(&artifact, before.is_some())?;
         let generation = self.loads.fetch_add(1, Ordering::Relaxed) + 1;
         let loader = Loader { copies: &self.copies, probe: &self.options.probe };
         let blueprint = generation::open(&artifact, generation, &settings.config, &loader)?;
@@ -211,7 +229,12 @@ impl Plugins {
             PluginScope::Global => {
                 let it = Arc::new(blueprint).start(&self.runtime)?;
                 let tools = it.tools.iter().map(|it| it.name.clone()).collect();
-                self.let_go(self.registry.adopt(it));
+                if before.is_some() {
+                    self.put_on_probation(&it);
+                }
+                let old = self.registry.adopt(it);
+                self.remember(&old, before);
+                self.let_go(old);
                 PluginState::Live { generation, tools }
             }
             PluginScope::Agent => {
@@ -223,60 +246,6 @@ impl Plugins {
             }
         };
         Ok(Loaded { generation, state })
-    }
-
-    /// Nobody will ask these any more.
-    fn let_go(&self, old: Vec<Generation>) {
-        for Generation { manifest, instance, path, number, .. } in old {
-            let journal = Arc::clone(&self.journal);
-            let tell = move |phase| {
-                let (plugin, generation) = (Some(&*manifest.name), Some(number));
-                journal.generation(&path, phase, Step { plugin, generation, reason: None });
-            };
-            tell(Phase::Draining);
-            instance.let_go(move || tell(Phase::Retired));
-        }
-    }
-
-    fn tell_found(&self, path: &Path, found: &Read) {
-        self.journal.discover(path);
-        match found {
-            Found::Plugin(artifact) => {
-                self.tell(path, &artifact.manifest.name, Phase::Inspected, None, None);
-            }
-            Found::Refused(refusal) => {
-                warn(path, refusal);
-                let reason = refusal.to_string();
-                let step = Step { reason: Some(&reason), ..Step::default() };
-                self.journal.file(path, Phase::Refused, step);
-            }
-            Found::Gone => self.journal.file(path, Phase::Removed, Step::default()),
-        }
-    }
-
-    fn tell_state(&self, path: &Path, name: &str, state: &PluginState) {
-        match state {
-            PluginState::Live { generation, .. } | PluginState::PerAgent { generation } => {
-                self.tell(path, name, Phase::Live, Some(*generation), None);
-            }
-            PluginState::Refused(refusal) | PluginState::Kept { refusal, .. } => {
-                warn(path, refusal);
-                self.tell(path, name, Phase::Refused, None, Some(&refusal.to_string()));
-            }
-            PluginState::Disabled => self.tell(path, name, Phase::Disabled, None, None),
-            PluginState::Superseded => self.tell(path, name, Phase::Superseded, None, None),
-        }
-    }
-
-    fn tell(
-        &self,
-        path: &Path,
-        plugin: &str,
-        to: Phase,
-        generation: Option<u64>,
-        reason: Option<&str>,
-    ) {
-        self.journal.file(path, to, Step { plugin: Some(plugin), generation, reason });
     }
 
     fn roster(&self) -> MutexGuard<'_, Roster> {
@@ -297,8 +266,4 @@ fn noted(found: &Read) -> Found<Content> {
 
 fn removed(name: &str) -> Refusal {
     Refusal::new(Code::Io, format!("the file of the plugin `{name}` was removed"))
-}
-
-fn warn(path: &Path, refusal: &Refusal) {
-    tracing::warn!(path = %path.display(), "{refusal} ({})", refusal.remedy());
 }

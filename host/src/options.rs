@@ -33,6 +33,9 @@ pub struct HostOptions {
     pub approver: Option<AnyApprover>,
     /// Who is told how far the bodies of tools are.
     pub progress: Option<ProgressSink>,
+    /// The file in which builds are kept that misbehaved and are not loaded again; without one they
+    /// are forgotten with the host.
+    pub quarantine: Option<PathBuf>,
     /// Who is told each step of plugin files and of what is loaded from them.
     pub journal: Option<JournalSink>,
 }

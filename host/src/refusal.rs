@@ -64,6 +64,8 @@ pub enum Code {
     Capability,
     /// Another file is already the plugin of this name.
     Duplicate,
+    /// It misbehaved before.
+    Quarantined,
     /// The process has no room for another load.
     Budget,
     /// It has static thread-local storage, so it cannot be loaded again.
@@ -90,7 +92,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the checks.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Io,
         Self::File,
         Self::Format,
@@ -103,6 +105,7 @@ impl Code {
         Self::Api,
         Self::Capability,
         Self::Duplicate,
+        Self::Quarantined,
         Self::Budget,
         Self::StaticTls,
         Self::Probe,
@@ -136,6 +139,7 @@ impl Code {
             Self::Api => "E-API",
             Self::Capability => "E-CAPABILITY",
             Self::Duplicate => "E-DUPLICATE",
+            Self::Quarantined => "E-QUARANTINED",
             Self::Budget => "E-BUDGET",
             Self::StaticTls => "E-STATIC-TLS",
             Self::Probe => "E-PROBE",
@@ -167,6 +171,9 @@ impl Code {
             Self::Api => "Use a plugin and a host of the same line of the plugin API.",
             Self::Capability => "Use a host that has the extension, or a plugin without the need.",
             Self::Duplicate => "Remove one of the two files, or rename one of the plugins.",
+            Self::Quarantined => {
+                "Build the plugin again, or let it in with `lockgate plugins quarantine clear`."
+            }
             Self::Budget => "Restart the host: what was loaded before takes the room.",
             Self::StaticTls => "Restart the host to load the changed file.",
             Self::Probe => "Ask who makes the plugin; it would have taken the host along.",

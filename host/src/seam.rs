@@ -60,7 +60,7 @@ impl<'a> Asking<'a> {
 /// Puts a wedge into the trail, for the listener that cannot.
 pub(crate) fn report_wedge(snapshot: &Snapshot, wedge: &Wedge, why: &str, call: Option<&str>) {
     let Some(sink) = &snapshot.trail else { return };
-    let Watched { plugin, listener, seam, deadline } = &wedge.place;
+    let Watched { plugin, listener, seam, deadline, .. } = &wedge.place;
     let nanos = deadline.unwrap_or_default().as_nanos();
     sink.put(TrailEntry {
         plugin: Arc::clone(plugin),

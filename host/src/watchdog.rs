@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use lockgate_plugin_api::abi::future::guard;
 use tokio::sync::oneshot;
 
+use crate::probation::Probation;
+
 /// The time between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -21,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const MOST_WEDGES: u64 = 64;
 
 /// A place where a thread may be inside a plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Watched {
     pub(crate) plugin: Arc<str>,
     /// The listener, or the tool.
@@ -30,6 +32,8 @@ pub(crate) struct Watched {
     pub(crate) seam: &'static str,
     /// How long a thread may be inside; none for as long as it likes.
     pub(crate) deadline: Option<Duration>,
+    /// Where it counts that a thread stayed inside.
+    pub(crate) probation: Option<Arc<Probation>>,
 }
 
 /// A thread that stayed inside.
@@ -169,6 +173,9 @@ fn look_for_ever() {
         for (call, wedge) in late {
             // Nobody hears where whoever made the call has gone.
             let _ = call.wedged.send(wedge.clone());
+            if let Some(probation) = &wedge.place.probation {
+                probation.fault();
+            }
             // The log may be what the thread is wedged in, or may panic; who waits has heard.
             let _ = guard(|| report(watchdog, &wedge));
         }
@@ -211,7 +218,7 @@ mod tests {
 
     fn call(deadline: Option<Duration>) -> Call {
         let (plugin, listener) = ("p".into(), "l".into());
-        let place = Watched { plugin, listener, seam: "guard", deadline };
+        let place = Watched { plugin, listener, seam: "guard", deadline, probation: None };
         let (wedged, _) = oneshot::channel();
         let seen = (OUTSIDE, Instant::now(), Duration::ZERO);
         Call { watch: Arc::default(), places: [place].into(), seen, wedged }

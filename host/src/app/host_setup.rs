@@ -13,6 +13,9 @@ use crate::probe::Probe;
 use crate::progress::ProgressSink;
 use crate::trail::TrailSink;
 
+/// The file, in the user's directory for state, of the builds that are shut out.
+pub(super) const QUARANTINE: &str = "quarantine.json";
+
 /// What the command line and the configuration file say together.
 pub(super) struct Setup {
     pub(super) config: Config,
@@ -35,11 +38,19 @@ impl PluginArgs {
             strict: self.strict || config.strict,
             probe: Probe::Command(env::current_exe()?),
             trail,
+            quarantine: state_dir().map(|it| it.join(QUARANTINE)),
             progress: Some(ProgressSink::new(|it| screen::progress(&it))),
             ..HostOptions::default()
         };
         Ok(Setup { config, cwd, options })
     }
+}
+
+/// The user's directory for what this program keeps; none where there is no home.
+pub(super) fn state_dir() -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let state = state.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".local/state")))?;
+    Some(state.join("lockgate"))
 }
 
 impl Setup {

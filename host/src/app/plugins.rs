@@ -9,12 +9,13 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::json;
 
-use super::host_setup::Setup;
+use super::host_setup::{QUARANTINE, Setup, state_dir};
 use super::{Ending, Failure, PluginArgs, screen, watch_plugins};
 use crate::artifact::Artifact;
 use crate::discover;
 use crate::host::{self, Host};
 use crate::probe::Verdict;
+use crate::quarantine::Quarantine;
 use crate::refusal::{Code, Refusal};
 use crate::roster::{PluginReport, PluginState};
 
@@ -58,6 +59,25 @@ pub(super) enum PluginsCommand {
         #[command(flatten)]
         plugins: PluginArgs,
     },
+    /// Builds that misbehaved and are not loaded any more.
+    #[command(subcommand)]
+    Quarantine(QuarantineCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum QuarantineCommand {
+    /// Lists the builds that misbehaved and are not loaded any more.
+    List {
+        /// Prints JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lets builds in again.
+    Clear {
+        /// The beginning of a build's hash; without one, all of them.
+        #[arg(default_value = "")]
+        hash: String,
+    },
 }
 
 /// What `check --json` prints for each file.
@@ -86,6 +106,7 @@ pub(super) async fn plugins(command: PluginsCommand) -> Result<Ending, Failure> 
         PluginsCommand::Check { paths, json, plugins } => {
             check(&paths, &plugins.setup(None)?, json)
         }
+        PluginsCommand::Quarantine(command) => quarantine(&command),
     }
 }
 
@@ -231,6 +252,34 @@ fn check(paths: &[PathBuf], setup: &Setup, json: bool) -> Result<Ending, Failure
         checks.iter().try_for_each(show)?;
     }
     Ok(if all_fit { Ending::Done } else { Ending::Incompatible })
+}
+
+fn quarantine(command: &QuarantineCommand) -> Result<Ending, Failure> {
+    let file = state_dir().map(|it| it.join(QUARANTINE));
+    let file = file.ok_or("there is no quarantine: set HOME or XDG_STATE_HOME")?;
+    let mut quarantine = Quarantine::open(Some(&file))?;
+    match command {
+        QuarantineCommand::List { json: true } => screen::json(quarantine.builds())?,
+        QuarantineCommand::List { json: false } if quarantine.builds().is_empty() => {
+            screen::line("no build is shut out");
+        }
+        QuarantineCommand::List { json: false } => {
+            let mut table = table();
+            table.set_header(["build", "plugin", "why"]);
+            for (hash, why) in quarantine.builds() {
+                table.add_row([&hash[..hash.len().min(16)], &why.plugin, &why.reason]);
+            }
+            screen::out(&format!("{table}\n"))?;
+        }
+        QuarantineCommand::Clear { hash } => {
+            let count = quarantine.clear(hash)?;
+            screen::line(&format!("{count} builds are let in again"));
+            if count == 0 && !hash.is_empty() {
+                return Ok(Ending::Failed);
+            }
+        }
+    }
+    Ok(Ending::Done)
 }
 
 /// Makes the plugin at `file` in this process, and says on standard output what came of it.

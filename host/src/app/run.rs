@@ -1,8 +1,7 @@
 //! `lockgate run`: one agent session.
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +9,7 @@ use clap::Args;
 use lockgate_plugin_api::Message;
 
 use super::approve::{self, Approve};
-use super::host_setup::Setup;
+use super::host_setup::{Setup, state_dir};
 use super::typed::Typed;
 use super::watch_plugins;
 use super::watch_session::{self, Watched};
@@ -95,11 +94,9 @@ fn header(setup: &Setup) -> Header {
 
 /// A file that does not exist yet, in the user's directory for state.
 fn new_session_file() -> Result<PathBuf, Failure> {
-    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-    let state = state
-        .or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".local/state")))
+    let state = state_dir()
         .ok_or("there is no place for the session's log: use --session FILE or set HOME")?;
-    let dir = state.join("lockgate/sessions");
+    let dir = state.join("sessions");
     fs::create_dir_all(&dir).map_err(|error| {
         format!("cannot make the directory for session logs `{}`: {error}", dir.display())
     })?;

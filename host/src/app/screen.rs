@@ -75,7 +75,7 @@ pub(super) fn step(step: &Transition) {
 pub(super) fn every_step(step: &Transition) {
     let style = match step.to {
         Phase::Live => GREEN,
-        Phase::Refused | Phase::Removed => RED,
+        Phase::Refused | Phase::Quarantined | Phase::Removed => RED,
         Phase::Disabled | Phase::Superseded => YELLOW,
         Phase::Discovered | Phase::Settling | Phase::Inspected | Phase::Loading => DIM,
         Phase::Draining | Phase::Retired => DIM,

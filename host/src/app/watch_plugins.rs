@@ -48,7 +48,8 @@ pub(super) async fn until_stopped(
 /// Whether a step is news to somebody who does not look at plugins all the time.
 pub(super) fn is_news(step: &Transition) -> bool {
     match step.to {
-        Phase::Live | Phase::Refused | Phase::Disabled | Phase::Superseded | Phase::Removed => true,
+        Phase::Live | Phase::Refused | Phase::Quarantined | Phase::Removed => true,
+        Phase::Disabled | Phase::Superseded => true,
         Phase::Discovered | Phase::Settling | Phase::Inspected | Phase::Loading => false,
         Phase::Draining | Phase::Retired => false,
     }

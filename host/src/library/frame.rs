@@ -225,6 +225,9 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 Some(passed.or_else(|message| fail(FailureKind::Protocol(message))))
             }
         };
+        if let Some(Err(_)) = &verdict {
+            place.blame();
+        }
         self.report(place, verdict.as_ref(), spent);
         verdict
     }

@@ -16,6 +16,7 @@ use super::body::BoundTool;
 use super::fields;
 use super::host_table;
 use super::tasks::Tasks;
+use crate::probation::Probation;
 use crate::refusal::{Code, Refusal};
 
 /// Is told of the end of an instance.
@@ -29,6 +30,7 @@ pub(crate) struct Instance {
     id: u64,
     plugin: Arc<str>,
     started: AtomicBool,
+    probation: Arc<Probation>,
     /// Who is told of its end, where the host goes on without it.
     let_go: Mutex<Option<OnEnd>>,
     runtime: Handle,
@@ -96,7 +98,8 @@ impl Instance {
             return Err(Refusal::new(Code::Create, said("create", status, &fault)));
         }
         let (started, let_go) = (AtomicBool::new(false), Mutex::new(None));
-        Ok(Self { root, opaque, id, plugin, started, let_go, runtime, tasks })
+        let probation = Arc::default();
+        Ok(Self { root, opaque, id, plugin, started, probation, let_go, runtime, tasks })
     }
 
     /// Starts it.
@@ -153,6 +156,11 @@ impl Instance {
     /// plugin, so that it only sees to their being [listed](Self::tools) soon.
     pub(crate) fn on_tools_changed(&self, f: impl Fn() + Send + Sync + 'static) {
         host_table::on_tools(self.id, Arc::new(f));
+    }
+
+    /// Its first time.
+    pub(crate) fn probation(&self) -> &Arc<Probation> {
+        &self.probation
     }
 
     /// Nobody will ask it any more, and the host goes on: whoever holds it last does not wait for

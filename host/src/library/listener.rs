@@ -13,6 +13,7 @@ use lockgate_plugin_api::abi::value::{Buf, Status};
 
 use super::facts::Lend;
 use super::instance::Instance;
+use crate::probation::Probation;
 use crate::refusal::{Code, Refusal};
 use crate::settings::Deadlines;
 use crate::watchdog::{Watched, Wedge};
@@ -56,6 +57,22 @@ unsafe impl<S: Seam> Send for Bound<S> {}
 unsafe impl<S: Seam> Sync for Bound<S> {}
 
 impl<S: Seam> Place<S> {
+    /// Whoever stands in it has failed.
+    pub(super) fn blame(&self) {
+        match &self.held {
+            Held::Live(bound) => bound.instance.probation().fault(),
+            Held::Lost(_) => {}
+        }
+    }
+
+    /// The first time of whoever stands in it.
+    pub(crate) fn probation(&self) -> Option<Arc<Probation>> {
+        match &self.held {
+            Held::Live(bound) => Some(Arc::clone(bound.instance.probation())),
+            Held::Lost(_) => None,
+        }
+    }
+
     /// The failure that the place answers with, where nobody stands in it.
     pub(crate) fn lost(&self) -> Option<ListenerFailure> {
         match &self.held {

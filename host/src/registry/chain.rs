@@ -94,6 +94,7 @@ impl Chains<'_> {
                 listener: Arc::clone(&place.name),
                 seam: S::NAME.as_str(),
                 deadline: Some(place.patience.entry),
+                probation: place.probation(),
             })?;
         }
         Ok(places)
@@ -142,6 +143,8 @@ impl Chains<'_> {
             listener: tool.name.as_str().into(),
             seam: "body",
             deadline: tool.budget,
+            // How long a body takes is a matter of its arguments.
+            probation: None,
         };
         let deadline = Some(self.deadlines(layer, tool.plugin()).entry);
         let functions = Watched { seam: "finalize-content", deadline, ..body.clone() };

@@ -88,7 +88,7 @@ pub(super) fn listener(failure: &ListenerFailure) -> ToolOutcome {
 
 /// A thread stayed inside a plugin: its listener took too long, or its tool's body did.
 pub(super) fn wedged(wedge: &Wedge) -> ToolOutcome {
-    let Watched { plugin, listener, seam, deadline } = &wedge.place;
+    let Watched { plugin, listener, seam, deadline, .. } = &wedge.place;
     let limit = deadline.unwrap_or_default().as_millis();
     if *seam == "body" {
         let message = format!("tool call timed out after {limit}ms");

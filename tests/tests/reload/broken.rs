@@ -3,9 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
-use lockgate::{HostOptions, Probe, WatchOptions};
+use lockgate::{HostOptions, Probe, Quarantine, WatchOptions};
 use lockgate_tests::lockgate;
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::stage::{Stage, build, call, good};
 
@@ -85,4 +86,35 @@ async fn a_namesake_opens_no_gate() {
     fs::write(&namesake, build("00000002-c")).unwrap();
     stage.until_state("namesake.so: superseded").await;
     assert_eq!(stage.call().await, format!("{0}/{0}", good(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_build_that_fails_three_times_is_shut_out_and_the_last_good_one_is_back() {
+    let state = TempDir::new().unwrap();
+    let quarantine = Some(state.path().join("quarantine.json"));
+    let options = HostOptions { quarantine, ..HostOptions::default() };
+    let stage = Stage::with(options, WatchOptions::default());
+    stage.put(&build("00000001-f"));
+    let failed = "LISTENER_FAULT: ";
+    stage.until("the bad build is live", async |it| it.call().await.starts_with(failed)).await;
+    // No call gets through while it is there.
+    let last_good = format!("{0}/{0}", good(0));
+    stage
+        .until("the last good build is back", async |it| {
+            let answer = it.call().await;
+            assert!(answer.starts_with(failed) || answer == last_good, "{answer}");
+            answer == last_good
+        })
+        .await;
+    let said =
+        "kept, E-QUARANTINED: the build was shut out: three listeners failed in its first minute";
+    stage.until_state(said).await;
+    // Whatever its file is called, and whoever comes back to it.
+    stage.put(&build(&good(2)));
+    stage.until_live(&good(2)).await;
+    stage.put(&build("00000001-f"));
+    stage.until_state(said).await;
+    assert_eq!(stage.call().await, format!("{0}/{0}", good(2)));
+    let kept = Quarantine::open(Some(&state.path().join("quarantine.json"))).unwrap();
+    assert_eq!(kept.builds().values().map(|it| &*it.plugin).collect::<Vec<_>>(), ["stamped"]);
 }

@@ -45,6 +45,7 @@ impl<'a, S: Lend, E: Ending<'a, S::Answer>> Frame<'a, S, E> {
                 let level = &self.levels[depth];
                 let (place, spent) = (&self.places[level.place], level.spent);
                 let verdict = Err(ListenerFailure::too_slow(place));
+                place.blame();
                 self.report(place, Some(&verdict), spent);
                 self.put(depth, LevelState::Done(Some(verdict)));
                 moved = true;
