@@ -4,6 +4,7 @@ mod approve;
 mod call;
 mod cargo;
 mod demo;
+mod dev;
 mod host_setup;
 mod plugins;
 mod run;

@@ -127,7 +127,11 @@ pub(super) async fn call(args: CallArgs) -> Result<Ending, Failure> {
 }
 
 /// An agent for one call, which leaves nothing behind.
-fn ephemeral(host: &Host, setup: &Setup, approvals: Approvals) -> Result<Agent, Failure> {
+pub(super) fn ephemeral(
+    host: &Host,
+    setup: &Setup,
+    approvals: Approvals,
+) -> Result<Agent, Failure> {
     let log =
         SessionLog::ephemeral(Header::new(Some(setup.cwd.clone()), unix_millis()), unix_millis);
     let options = AgentOptions {
@@ -150,7 +154,12 @@ async fn until_interrupted<T>(outcome: impl Future<Output = T>, cancel: impl Fn(
     (outcome.await, true)
 }
 
-fn show(outcome: Option<&ToolOutcome>, trail: Vec<TrailEntry>, json: bool) -> Result<(), Failure> {
+/// Prints what became of a call.
+pub(super) fn show(
+    outcome: Option<&ToolOutcome>,
+    trail: Vec<TrailEntry>,
+    json: bool,
+) -> Result<(), Failure> {
     let content = outcome.map(ToolOutcome::content).transpose()?.unwrap_or_default();
     if json {
         let is_error = outcome.is_some_and(ToolOutcome::is_error);

@@ -17,17 +17,29 @@ pub(super) struct Built {
     pub(super) library: PathBuf,
 }
 
-/// Runs `cargo build` with `arguments` in `dir`, in this program's own profile, and returns the
-/// shared libraries that it made or found made. Its progress and its errors go to the person.
+/// How plugins are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Profile {
+    /// As this program was.
+    Own,
+    /// As fast as that goes.
+    Debug,
+}
+
+/// Runs `cargo build` with `arguments` in `dir` and returns the shared libraries that it made or found made. Its progress and its errors go to the person.
 ///
 /// # Errors
 /// When there is no cargo, or it does not build.
-pub(super) async fn build(dir: &Path, arguments: &[&str]) -> Result<Vec<Built>, Failure> {
+pub(super) async fn build(
+    dir: &Path,
+    arguments: &[&str],
+    profile: Profile,
+) -> Result<Vec<Built>, Failure> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(&cargo);
     build.arg("build").arg("--message-format=json-render-diagnostics").current_dir(dir);
     build.args(arguments);
-    if !cfg!(debug_assertions) {
+    if profile == Profile::Own && !cfg!(debug_assertions) {
         build.arg("--release");
     }
     build.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);

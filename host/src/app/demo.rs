@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::policy::{Lives, Policy};
-use super::cargo::{self, Built};
+use super::cargo::{self, Built, Profile};
 use super::host_setup::Setup;
 use super::run::Session;
 use super::{Ending, Failure, screen};
@@ -167,7 +167,7 @@ fn workspace() -> Result<PathBuf, Failure> {
 async fn build(workspace: &Path) -> Result<Vec<Built>, Failure> {
     let begun = Instant::now();
     let packages: Vec<&str> = PLUGINS.iter().flat_map(|it| ["--package", it]).collect();
-    let mut libraries = cargo::build(workspace, &packages).await?;
+    let mut libraries = cargo::build(workspace, &packages, Profile::Own).await?;
     libraries.retain(|it| PLUGINS.contains(&it.package.as_str()));
     if libraries.len() != PLUGINS.len() {
         let (found, expected) = (libraries.len(), PLUGINS.len());

@@ -9,6 +9,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::json;
 
+use super::dev::{self, DevArgs};
 use super::host_setup::{QUARANTINE, Setup, state_dir};
 use super::{Ending, Failure, PluginArgs, screen, watch_plugins};
 use crate::artifact::Artifact;
@@ -59,6 +60,8 @@ pub(super) enum PluginsCommand {
         #[command(flatten)]
         plugins: PluginArgs,
     },
+    /// Builds a plugin crate on every save, swaps it live, and makes a call again.
+    Dev(DevArgs),
     /// Builds that misbehaved and are not loaded any more.
     #[command(subcommand)]
     Quarantine(QuarantineCommand),
@@ -106,6 +109,7 @@ pub(super) async fn plugins(command: PluginsCommand) -> Result<Ending, Failure> 
         PluginsCommand::Check { paths, json, plugins } => {
             check(&paths, &plugins.setup(None)?, json)
         }
+        PluginsCommand::Dev(args) => dev::dev(args).await,
         PluginsCommand::Quarantine(command) => quarantine(&command),
     }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
-use super::super::{Failure, cargo, screen};
+use super::super::cargo::{self, Profile};
+use super::super::{Failure, screen};
 use crate::journal::{JournalSink, Phase, Transition};
 
 /// The crate.
@@ -77,7 +78,8 @@ impl Policy {
     /// When it does not build.
     pub(super) async fn build(&self, target: &Path) -> Result<PathBuf, Failure> {
         let target = target.to_str().ok_or("the path of the target directory is not UTF-8")?;
-        let built = cargo::build(&self.root, &["--offline", "--target-dir", target]).await?;
+        let built =
+            cargo::build(&self.root, &["--offline", "--target-dir", target], Profile::Own).await?;
         let library = built.into_iter().find(|it| it.package == CRATE).map(|it| it.library);
         Ok(library.ok_or("cargo named no library for the policy")?)
     }
