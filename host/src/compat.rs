@@ -123,6 +123,8 @@ mod tests {
             symbol: format!("{SYMBOL_PREFIX}guard"),
             listeners: Vec::new(),
             tools: false,
+            state: false,
+            exclusive: false,
             events: Vec::new(),
             entry_deadline_ms: None,
             answer_deadline_ms: None,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lockgate_plugin_api::abi::seam;
-use lockgate_plugin_api::{ListenerExport, Manifest, Purpose, error_chain};
+use lockgate_plugin_api::{ListenerExport, Manifest, Purpose, State, error_chain};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -96,18 +96,19 @@ pub(crate) fn open(
 }
 
 impl Blueprint {
-    /// Makes an instance that has touched nothing outside.
+    /// Makes an instance, from what another one saved, that has touched nothing outside.
     ///
     /// # Errors
     /// What the plugin says, or that its tables are not what its note says.
     pub(crate) fn create(
         &self,
         purpose: Purpose,
+        state: Option<&State>,
         runtime: &Handle,
     ) -> Result<Arc<Instance>, Refusal> {
         let Self { library, manifest, config, .. } = self;
-        let config = config.to_string();
-        let instance = Instance::create(*library, manifest, &config, purpose, runtime.clone())?;
+        let (config, runtime) = (config.to_string(), runtime.clone());
+        let instance = Instance::create(*library, manifest, &config, state, purpose, runtime)?;
         let instance = Arc::new(instance);
         let mut promised = manifest.listeners.clone();
         promised.sort_by_key(|it| it.seam);
@@ -118,12 +119,16 @@ impl Blueprint {
         Ok(instance)
     }
 
-    /// Makes an instance, starts it and takes its tools.
+    /// Makes an instance, from what another one saved, starts it and takes its tools.
     ///
     /// # Errors
     /// What the plugin says, or that it is not what its note says.
-    pub(crate) fn start(self: &Arc<Self>, runtime: &Handle) -> Result<Generation, Refusal> {
-        let instance = self.create(Purpose::Live, runtime)?;
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        state: Option<&State>,
+        runtime: &Handle,
+    ) -> Result<Generation, Refusal> {
+        let instance = self.create(Purpose::Live, state, runtime)?;
         instance.start()?;
         let (manifest, number, path) = (self.manifest.clone(), self.number, self.path.clone());
         let tools = list_tools(&instance, &manifest)?;

@@ -117,9 +117,7 @@ impl Host {
         let plugins = Arc::downgrade(&self.plugins);
         let (taken, journal) = (self.plugins.seen(), Arc::clone(self.plugins.journal()));
         watch::watch(self.plugins.dirs(), options, taken, journal, move |found| {
-            if let Some(plugins) = plugins.upgrade() {
-                plugins.take(found);
-            }
+            plugins.upgrade().map(|it| it.take(found)).unwrap_or_default()
         })
     }
 
@@ -214,7 +212,7 @@ fn create(artifact: &Artifact, config: &Value, probe: &Probe) -> Result<(), Refu
         Refusal::new(Code::Io, format!("no place for copies: {}", error_chain(&error)))
     })?;
     let loader = Loader { copies: &copies, probe };
-    generation::open(artifact, 1, config, &loader)?.create(Purpose::Probe, &runtime).map(drop)
+    generation::open(artifact, 1, config, &loader)?.create(Purpose::Probe, None, &runtime).map(drop)
 }
 
 /// A plugin that the configuration requires must at least have a file whose note can be read.

@@ -1,5 +1,6 @@
 //! Takes plugin files into a running host: loads what is to be live, and lets go what is not.
 
+mod handing_over;
 mod proving;
 mod telling;
 
@@ -109,8 +110,9 @@ impl Plugins {
 
     /// Takes what was found at these paths in place of what was there before: loads what is to be
     /// live now, and what was live before goes on where that fails. Calls that begin from now on
-    /// see the result. Blocks while plugins are loaded.
-    pub(crate) fn take(&self, found: Vec<(PathBuf, Read)>) {
+    /// see the result. Blocks while plugins are loaded. Returns the files that are to be taken
+    /// again later.
+    pub(crate) fn take(&self, found: Vec<(PathBuf, Read)>) -> Vec<PathBuf> {
         let _taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
         let mut names = BTreeSet::new();
         let mut fresh = BTreeMap::new();
@@ -122,13 +124,17 @@ impl Plugins {
                 Found::Refused(_) | Found::Gone => {}
             }
         }
+        let mut again = Vec::new();
         for name in names {
-            self.decide(&name, &mut fresh);
+            again.extend(self.decide(&name, &mut fresh));
         }
+        again
     }
 
-    /// Sees to it that the right file of the plugin `name` is live.
-    fn decide(&self, name: &str, fresh: &mut BTreeMap<PathBuf, Artifact>) {
+    /// Sees to it that the right file of the plugin `name` is live. Returns the files for which it
+    /// was too early.
+    fn decide(&self, name: &str, fresh: &mut BTreeMap<PathBuf, Artifact>) -> Vec<PathBuf> {
+        let mut again = Vec::new();
         let settings = self.options.plugins.get(name).cloned().unwrap_or_default();
         let mut taken: Option<Live> = None;
         let candidates = self.roster().candidates(name);
@@ -164,12 +170,16 @@ impl Plugins {
                     }
                 }
             };
+            if state.refusal().is_some_and(|it| it.code() == Code::Busy) {
+                again.push(path.clone());
+            }
             self.tell_state(&path, name, &state);
             self.roster().say(&path, state);
         }
         if taken.is_none() {
             self.go_on_without(name, &settings);
         }
+        again
     }
 
     /// None of the files of the plugin `name` could be taken.
@@ -227,19 +237,20 @@ impl Plugins {
         let name = &content.manifest.name;
         let state = match settings.scope {
             PluginScope::Global => {
-                let it = Arc::new(blueprint).start(&self.runtime)?;
-                let tools = it.tools.iter().map(|it| it.name.clone()).collect();
-                if before.is_some() {
-                    self.put_on_probation(&it);
-                }
-                let old = self.registry.adopt(it);
+                let mut tools = Vec::new();
+                let old = self.put_in_place(&Arc::new(blueprint), |it| {
+                    tools = it.tools.iter().map(|it| it.name.clone()).collect();
+                    if before.is_some() {
+                        self.put_on_probation(it);
+                    }
+                })?;
                 self.remember(&old, before);
                 self.let_go(old);
                 PluginState::Live { generation, tools }
             }
             PluginScope::Agent => {
                 // None is kept: that one can be made is all there is to know.
-                blueprint.create(Purpose::Probe, &self.runtime)?;
+                blueprint.create(Purpose::Probe, None, &self.runtime)?;
                 let plugin = PerAgent::Ready(Arc::new(blueprint));
                 self.let_go(self.registry.offer(name, plugin));
                 PluginState::PerAgent { generation }

@@ -86,13 +86,17 @@ pub enum Code {
     Create,
     /// It could not be started.
     Start,
+    /// Calls that began with the one before it do not end.
+    Busy,
+    /// It cannot take over what the one before it leaves.
+    State,
     /// A tool of it is described by a schema that the host cannot check.
     Schema,
 }
 
 impl Code {
     /// Every code, in the order of the checks.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Io,
         Self::File,
         Self::Format,
@@ -116,6 +120,8 @@ impl Code {
         Self::Fields,
         Self::Create,
         Self::Start,
+        Self::Busy,
+        Self::State,
         Self::Schema,
     ];
 
@@ -150,6 +156,8 @@ impl Code {
             Self::Fields => "E-FIELDS",
             Self::Create => "E-CREATE",
             Self::Start => "E-START",
+            Self::Busy => "E-BUSY",
+            Self::State => "E-STATE",
             Self::Schema => "E-SCHEMA",
         }
     }
@@ -184,6 +192,8 @@ impl Code {
             Self::Fields => "Fill in every required field of the plugin's tables.",
             Self::Create => "Correct the plugin's configuration as the message says.",
             Self::Start => "Make available what the plugin acquires at its start.",
+            Self::Busy => "Wait: it is tried again and again while those calls run.",
+            Self::State => "Restart the host to go on without that state.",
             Self::Schema => {
                 "Describe the tool with the supported keywords, and check the rest in its body."
             }

@@ -3,6 +3,7 @@
 
 mod chain;
 mod change;
+mod hold;
 mod layer;
 mod scope;
 
@@ -103,11 +104,13 @@ impl Registry {
     }
 
     fn with(layers: Vec<Arc<Layer>>, common: Arc<Common>, snapshot: Snapshot) -> Arc<Self> {
-        Arc::new_cyclic(|this: &Weak<Self>| {
+        let registry = Arc::new_cyclic(|this: &Weak<Self>| {
             let snapshot = Snapshot { registry: this.clone(), ..snapshot };
             let snapshot = ArcSwap::from_pointee(snapshot);
             Self { layers, common, snapshot, making: Mutex::new(()), this: this.clone() }
-        })
+        });
+        registry.keep_track(&registry.snapshot.load_full());
+        registry
     }
 
     /// What a call that begins now sees.
@@ -118,6 +121,9 @@ impl Registry {
 
     /// What is live has changed: the snapshot of that, or the last one where there is none.
     fn next_snapshot(&self) -> Arc<Snapshot> {
+        if !self.common.hold.wait() {
+            return self.snapshot.load_full();
+        }
         self.refresh().unwrap_or_else(|refusal| {
             tracing::error!("the plugins stay as they were: {refusal}");
             self.snapshot.load_full()
@@ -138,6 +144,7 @@ impl Registry {
         }
         let snapshot = chain::snapshot(&self.layers, &self.common)?;
         let next = Arc::new(Snapshot { registry: self.this.clone(), ..snapshot });
+        self.keep_track(&next);
         _old = self.snapshot.swap(Arc::clone(&next));
         Ok(next)
     }

@@ -76,6 +76,8 @@ fn wake(wake: &SyncSender<()>) {
 /// Watches `dirs`, of whose files `taken` were taken already. What has changed since is told to
 /// `settled` once it has come to rest, and every step to `journal`, on a thread of its own that may block.
 ///
+/// What `settled` returns is told to it again as if it had changed once more.
+///
 /// # Errors
 /// When there can be no such thread.
 pub(crate) fn watch(
@@ -83,7 +85,7 @@ pub(crate) fn watch(
     options: WatchOptions,
     taken: Vec<(PathBuf, Seen)>,
     journal: Arc<Journal>,
-    settled: impl FnMut(Vec<(PathBuf, Read)>) + Send + 'static,
+    settled: impl FnMut(Vec<(PathBuf, Read)>) -> Vec<PathBuf> + Send + 'static,
 ) -> Result<Watching, WatchError> {
     let (wake, woken) = sync_channel(1);
     let written = Written::default();
@@ -106,14 +108,14 @@ struct Watch {
 }
 
 impl Watch {
-    fn look_until_over(mut self, mut settled: impl FnMut(Vec<(PathBuf, Read)>)) {
+    fn look_until_over(mut self, mut settled: impl FnMut(Vec<(PathBuf, Read)>) -> Vec<PathBuf>) {
         while !self.over.load(Ordering::Acquire) {
             let begun = Instant::now();
             self.events.follow();
             let written = self.written.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let changes = self.scanner.scan(&written);
             if !changes.is_empty() {
-                settled(changes);
+                self.scanner.look_again(&settled(changes));
             }
             let tick = if self.events.are_heard() { TICK } else { DEAF_TICK };
             let next = self.scanner.next_look().map_or(begun + tick, |it| it.min(begun + tick));

@@ -798,6 +798,9 @@ typedef struct lockgate_entry {
  *     "listeners"          [{"seam", "name", "priority", "required"}, ...], by seam in the order of
  *                          the root table
  *     "tools"              true where it lists some
+ *     "state"              true where what `save_state` leaves matters: the next build takes over
+ *                          with that, or not at all
+ *     "exclusive"          true where an instance must be quiesced before the next one starts
  *     "description", "vendor", "license", "config_schema", "needs"    where it likes
  * `root_table` points to the lockgate_plugin_root.
  */

@@ -29,7 +29,9 @@ pub mod linked;
 /// after `@` (0 without; higher stands further out). `required` before the seam keeps the
 /// listener's place while the plugin is not there: a call that comes to it then fails.
 /// `optional` gives it up. Without either, *prompt-submit*, *pre-step*, *pre-execute*, *guard* and *post-execute*
-/// are required. `tools` says that [`Plugin::tools`](crate::Plugin::tools) lists some. `description`, `vendor`,
+/// are required. `tools` says that [`Plugin::tools`](crate::Plugin::tools) lists some, `state` that what
+/// [`Plugin::save_state`](crate::Plugin::save_state) leaves matters (a new build that cannot have it does not take over),
+/// and `exclusive` that an instance must be quiesced before the next one starts. `description`, `vendor`,
 /// `license` and `config_schema` (a JSON text) go into the manifest, and so do
 ///
 /// - `needs: ["…"]`, the extensions that the host must have,
@@ -101,6 +103,12 @@ macro_rules! __export {
         $crate::__export!(
             @read $p, [$($w)* (",\"answer_deadline_ms\":", Number, $v)] $l $t; $($($rest)*)?
         );
+    };
+    (@read $p:ty, [$($w:tt)*] $l:tt $t:tt; state $(, $($rest:tt)*)?) => {
+        $crate::__export!(@read $p, [$($w)* (",\"state\":", Raw, "true")] $l $t; $($($rest)*)?);
+    };
+    (@read $p:ty, [$($w:tt)*] $l:tt $t:tt; exclusive $(, $($rest:tt)*)?) => {
+        $crate::__export!(@read $p, [$($w)* (",\"exclusive\":", Raw, "true")] $l $t; $($($rest)*)?);
     };
     (@read $p:ty, $w:tt $l:tt $t:tt; tools $(, $($rest:tt)*)?) => {
         $crate::__export!(@read $p, $w $l [true]; $($($rest)*)?);

@@ -26,6 +26,13 @@ pub struct Manifest {
     /// Whether it offers tools.
     #[serde(default)]
     pub tools: bool,
+    /// Whether what an instance [saves](crate::Plugin::save_state) matters: the next one takes its
+    /// place with that, or not at all.
+    #[serde(default)]
+    pub state: bool,
+    /// Whether an instance must have given back what it acquired before the next one starts.
+    #[serde(default)]
+    pub exclusive: bool,
     /// The types of the events that it may append to the log of a session.
     #[serde(default)]
     pub events: Vec<String>,

@@ -34,8 +34,9 @@ pub trait Plugin: Sized + Send + Sync + 'static {
     /// Lists the instance's tools. Called after `start`.
     fn tools(&self, _tools: &mut Tools) {}
 
-    /// What another instance may go on from when this one is replaced. Called after the last
-    /// listener has answered and before `quiesce`; `None`, the default, is nothing.
+    /// What another instance may go on from when this one is replaced. Called while no listener is
+    /// inside and before `quiesce`, where [`export_plugin!`](crate::export_plugin) says `state`;
+    /// this instance may have to go on afterwards. `None`, the default, is nothing.
     fn save_state(&self) -> Option<State> {
         None
     }

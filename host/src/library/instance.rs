@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem, ptr};
 
 use lockgate_plugin_api::abi::Prefixed;
-use lockgate_plugin_api::abi::root::{CreateArgs, CreateArgsRef, PluginRootRef};
+use lockgate_plugin_api::abi::future::Out;
+use lockgate_plugin_api::abi::root::{CreateArgs, CreateArgsRef, PluginRootRef, SavedState};
 use lockgate_plugin_api::abi::tool::{ToolEntryRef, ToolSink, ToolSinkRef};
 use lockgate_plugin_api::abi::value::{Buf, Instance as Opaque, Slice, Status, Str};
-use lockgate_plugin_api::{Manifest, Purpose};
+use lockgate_plugin_api::{Manifest, Purpose, State};
 use tokio::runtime::Handle;
 
 use super::Library;
@@ -18,6 +19,9 @@ use super::host_table;
 use super::tasks::Tasks;
 use crate::probation::Probation;
 use crate::refusal::{Code, Refusal};
+
+/// The most bytes of a state: 16 MiB.
+const MAX_STATE: usize = 16 << 20;
 
 /// Is told of the end of an instance.
 type OnEnd = Box<dyn FnOnce() + Send>;
@@ -60,8 +64,8 @@ pub(crate) fn check_name(library: Library, name: &str, version: &str) -> Result<
 }
 
 impl Instance {
-    /// Creates an instance of the plugin `manifest` from its configuration, a JSON text. What it asks of the host later
-    /// runs on `runtime`.
+    /// Creates an instance of the plugin `manifest` from its configuration, a JSON text, and from
+    /// what another one saved. What it asks of the host later runs on `runtime`.
     ///
     /// # Errors
     /// `E-CREATE`, with what the plugin says.
@@ -69,6 +73,7 @@ impl Instance {
         library: Library,
         manifest: &Manifest,
         config: &str,
+        state: Option<&State>,
         purpose: Purpose,
         runtime: Handle,
     ) -> Result<Self, Refusal> {
@@ -82,8 +87,8 @@ impl Instance {
             host: host_table::table(),
             instance: id,
             purpose: purpose.number(),
-            state_version: 0,
-            state: Slice::EMPTY,
+            state_version: state.map_or(0, |it| it.version),
+            state: state.map_or(Slice::EMPTY, |it| Slice::lend(&it.bytes)),
             config: Str::lend(config),
         };
         let args = Prefixed::new(args);
@@ -116,6 +121,44 @@ impl Instance {
                 Ok(())
             }
             status => Err(Refusal::new(Code::Start, said("start", status, &fault))),
+        }
+    }
+
+    /// What another instance may go on from; nothing is inside this one.
+    ///
+    /// # Errors
+    /// `E-STATE`, with what the plugin says, or that there is more than it may be.
+    pub(crate) fn save_state(&self) -> Result<Option<State>, Refusal> {
+        let bad = |message: String| Err(Refusal::new(Code::State, message));
+        let (mut saved, mut fault) = (SavedState::EMPTY, Buf::EMPTY);
+        // SAFETY: the root's function on a live instance, with places to write to.
+        let status = unsafe { self.root.save_state()(self.opaque, &raw mut saved, &raw mut fault) };
+        match status {
+            Status::NEXT => Ok(None),
+            Status::READY if saved.is_empty() => {
+                bad("its `save_state` answered `ready` and wrote no state".into())
+            }
+            Status::READY if saved.bytes.as_bytes().len() > MAX_STATE => {
+                let size = saved.bytes.as_bytes().len();
+                bad(format!("its state has {size} bytes, and may have {MAX_STATE}"))
+            }
+            Status::READY => {
+                let bytes = saved.bytes.as_bytes().to_vec();
+                Ok(Some(State { version: saved.version, bytes }))
+            }
+            status => bad(said("save_state", status, &fault)),
+        }
+    }
+
+    /// Has it give back what it acquired, before its end. Nothing is inside, and nobody will ask
+    /// it. Blocks until what it runs on the host's runtime has ended, outside of that runtime.
+    pub(crate) fn quiesce(&self) {
+        if !self.tasks.end() && !self.runtime.block_on(self.tasks.ended()) {
+            let plugin = &*self.plugin;
+            tracing::warn!(plugin, "a closure goes on beside what takes its instance's place");
+        }
+        if self.started.swap(false, Ordering::Relaxed) {
+            quiesce(self.root, self.opaque, &self.plugin);
         }
     }
 
@@ -245,13 +288,7 @@ unsafe impl Send for End {}
 impl End {
     fn come(self) {
         if self.started {
-            let mut fault = Buf::EMPTY;
-            // SAFETY: the root's function, called once; nobody else holds the instance.
-            let status = unsafe { self.root.quiesce()(self.opaque, &raw mut fault) };
-            if status != Status::READY {
-                let said = said("quiesce", status, &fault);
-                tracing::warn!(plugin = &*self.plugin, "{said}");
-            }
+            quiesce(self.root, self.opaque, &self.plugin);
         }
         // SAFETY: the last call on the instance, which nobody else holds.
         unsafe { self.root.destroy()(self.opaque) };
@@ -262,6 +299,17 @@ impl Drop for End {
     fn drop(&mut self) {
         // Also where the end never came: the runtime was gone, or something still runs.
         host_table::retire(self.id);
+    }
+}
+
+/// Tells an instance, in which nothing is, to give back what it acquired.
+fn quiesce(root: PluginRootRef, opaque: *const Opaque, plugin: &str) {
+    let mut fault = Buf::EMPTY;
+    // SAFETY: the root's function, called once; the caller has the instance.
+    let status = unsafe { root.quiesce()(opaque, &raw mut fault) };
+    if status != Status::READY {
+        let said = said("quiesce", status, &fault);
+        tracing::warn!(plugin, "{said}");
     }
 }
 

@@ -72,7 +72,7 @@ impl Plugins {
             tracing::error!(plugin = name, "there is nothing to go back to: {reason}");
             return;
         };
-        match blueprint.start(&self.runtime) {
+        match blueprint.start(None, &self.runtime) {
             Ok(generation) => {
                 let old = self.registry.adopt(generation);
                 let refusal =

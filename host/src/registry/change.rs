@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::layer::Layer;
 use super::{Lost, PerAgent, Registry};
-use crate::generation::Generation;
+use crate::generation::{Blueprint, Generation};
+use crate::library::instance::Instance;
 
 impl Registry {
     /// From now on `generation` is live for all agents, in the place of what was live under its
@@ -40,7 +41,12 @@ impl Registry {
         self.replaced(old)
     }
 
-    fn base(&self) -> &Arc<Layer> {
+    /// What is live for all agents under `name`.
+    pub(crate) fn instance(&self, name: &str) -> Option<(Arc<Instance>, Arc<Blueprint>)> {
+        self.base().instance(name)
+    }
+
+    pub(super) fn base(&self) -> &Arc<Layer> {
         self.layers.first().expect("every registry has the layer for all agents")
     }
 
@@ -64,7 +70,9 @@ impl Registry {
             // for as long as that takes to come.
             let this = self.this.upgrade();
             for registry in self.common.registries().into_iter().chain(this) {
-                drop(registry.snapshot());
+                if let Err(refusal) = registry.refresh() {
+                    tracing::error!("the plugins stay as they were: {refusal}");
+                }
             }
         }
         old

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::runtime::Handle;
 
 use super::{Lost, ToolRestriction};
-use crate::generation::{self, Generation};
+use crate::generation::{self, Blueprint, Generation};
 use crate::library::instance::Instance;
 
 /// A layer, shared by the registries of its agent and of that agent's children.
@@ -65,6 +65,18 @@ impl Layer {
     /// From now on there is no such plugin. Returns what was live.
     pub(super) fn forget(&self, name: &str) -> Option<Generation> {
         self.change(name, |_| {})
+    }
+
+    /// What is live under `name`.
+    pub(super) fn instance(&self, name: &str) -> Option<(Arc<Instance>, Arc<Blueprint>)> {
+        let state = self.state();
+        let it = state.live.iter().find(|it| it.manifest.name == name)?;
+        Some((Arc::clone(&it.instance), Arc::clone(&it.blueprint)))
+    }
+
+    /// Counts a change that is none.
+    pub(super) fn touch(&self) {
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     /// Whether the plugin `name` is here, or missing here.

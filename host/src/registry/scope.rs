@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use thiserror::Error;
 use tokio::runtime::Handle;
 
+use super::hold::Hold;
 use super::layer::Layer;
-use super::{Lost, Registry};
+use super::{Lost, Registry, Snapshot};
 use crate::generation::{Blueprint, Generation};
 use crate::options::HostOptions;
 use crate::refusal::Refusal;
@@ -16,6 +17,10 @@ use crate::refusal::Refusal;
 pub(super) struct Common {
     pub(super) options: HostOptions,
     pub(super) runtime: Handle,
+    /// Whether new calls wait.
+    pub(super) hold: Hold,
+    /// Every snapshot that somebody may have.
+    pub(super) snapshots: Mutex<Vec<Weak<Snapshot>>>,
     per_agent: Mutex<BTreeMap<String, PerAgent>>,
     /// The registries of agents that have one of their own, by the agents' numbers.
     agents: Mutex<HashMap<u64, Weak<Registry>>>,
@@ -88,7 +93,9 @@ impl ToolRestriction {
 
 impl Common {
     pub(super) fn new(options: HostOptions, runtime: Handle) -> Self {
-        Self { options, runtime, per_agent: Mutex::default(), agents: Mutex::default() }
+        let (hold, snapshots) = (Hold::default(), Mutex::default());
+        let (per_agent, agents) = (Mutex::default(), Mutex::default());
+        Self { options, runtime, hold, snapshots, per_agent, agents }
     }
 
     pub(super) fn per_agent(&self) -> MutexGuard<'_, BTreeMap<String, PerAgent>> {
@@ -107,7 +114,7 @@ impl Common {
     pub(super) fn made(&self, plugin: &PerAgent) -> Result<Generation, Lost> {
         match plugin {
             PerAgent::Lost(it) => Err(it.clone()),
-            PerAgent::Ready(blueprint) => blueprint.start(&self.runtime).map_err(|refusal| {
+            PerAgent::Ready(blueprint) => blueprint.start(None, &self.runtime).map_err(|refusal| {
                 let manifest = Arc::new(blueprint.manifest().clone());
                 let plugin = &*manifest.name;
                 tracing::error!(plugin, "an agent goes without it: {refusal}");

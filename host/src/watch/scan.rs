@@ -84,6 +84,13 @@ impl Scanner {
         }
     }
 
+    /// From now on nothing is known of these files.
+    pub(super) fn look_again(&mut self, paths: &[PathBuf]) {
+        for path in paths {
+            self.files.insert(path.clone(), Settling::new(None));
+        }
+    }
+
     /// When to look again, even if nothing happens.
     pub(super) fn next_look(&self) -> Option<Instant> {
         self.files

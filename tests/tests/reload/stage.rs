@@ -21,10 +21,15 @@ pub(crate) struct Stage {
     _watching: Watching,
 }
 
-/// The bytes of a build with this stamp, of ten characters.
+/// The bytes of a build of `stamped` with this stamp, of ten characters.
 pub(crate) fn build(stamp: &str) -> Vec<u8> {
+    build_of("stamped", stamp)
+}
+
+/// The same of another plugin that has a stamp.
+pub(crate) fn build_of(package: &str, stamp: &str) -> Vec<u8> {
     assert_eq!(stamp.len(), 10, "a stamp keeps its length");
-    let mut bytes = fs::read(library("stamped")).unwrap();
+    let mut bytes = fs::read(library(package)).unwrap();
     let word = b"STAMP:0000000000";
     let at = bytes.windows(word.len()).position(|it| it == word).unwrap();
     bytes[at + 6..at + 16].copy_from_slice(stamp.as_bytes());
