@@ -50,7 +50,7 @@ pub(crate) struct Blueprint {
     config: Value,
     number: u64,
     path: PathBuf,
-    _copy: PrivateCopy,
+    copy: Arc<PrivateCopy>,
 }
 
 /// The file that a library was mapped from, which only debuggers still look at. Removed with the
@@ -87,12 +87,12 @@ pub(crate) fn open(
     let copy = loader.copies.write(artifact, number).map_err(|error| {
         Refusal::new(Code::Io, format!("no private copy could be made: {}", error_chain(&error)))
     })?;
-    let copy = PrivateCopy { path: copy };
+    let copy = Arc::new(PrivateCopy { path: copy });
     probe::probe(loader.probe, &copy.path, config)?;
     let library = library::open(&copy.path, &manifest.symbol)?;
     instance::check_name(library, &manifest.name, &manifest.version)?;
     let (config, path) = (config.clone(), artifact.path.clone());
-    Ok(Blueprint { library, manifest, config, number, path, _copy: copy })
+    Ok(Blueprint { library, manifest, config, number, path, copy })
 }
 
 impl Blueprint {
@@ -140,6 +140,23 @@ impl Blueprint {
             number,
             path,
             blueprint: Arc::clone(self),
+        })
+    }
+
+    /// The same library, for instances with another configuration. None is made but in the child
+    /// process of a probe.
+    ///
+    /// # Errors
+    /// What the probe says.
+    pub(crate) fn with_config(&self, config: &Value, probe: &Probe) -> Result<Self, Refusal> {
+        probe::probe(probe, &self.copy.path, config)?;
+        Ok(Self {
+            library: self.library,
+            manifest: self.manifest.clone(),
+            config: config.clone(),
+            number: self.number,
+            path: self.path.clone(),
+            copy: Arc::clone(&self.copy),
         })
     }
 

@@ -1,6 +1,6 @@
 //! A host: the plugins of its directories, loaded, and what can be done with them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::refusal::{Code, Refusal};
 use crate::registry::{PlaceReport, Registry, ScopeError};
 use crate::roster::PluginReport;
 use crate::session::SessionLog;
-use crate::settings::Required;
+use crate::settings::{PluginSettings, Required};
 use crate::tools::{self, CallRequest};
 use crate::watch::{self, WatchError, WatchOptions, Watching};
 use crate::watchdog;
@@ -119,6 +119,16 @@ impl Host {
         watch::watch(self.plugins.dirs(), options, taken, journal, move |found| {
             plugins.upgrade().map(|it| it.take(found)).unwrap_or_default()
         })
+    }
+
+    /// From now on this is set for the plugins, by name: calls that begin from then on see it. A
+    /// plugin whose own configuration changed is made anew with it; where that fails, the instance
+    /// that was live goes on, and [`plugins`](Self::plugins) says why. A change of scope waits for
+    /// the next host.
+    ///
+    /// Blocks while plugins are made; called outside of the host's runtime, or where it may block.
+    pub fn reconfigure(&self, plugins: BTreeMap<String, PluginSettings>) {
+        self.plugins.reconfigure(plugins);
     }
 
     /// The chain of each seam, the outermost place first.

@@ -1,5 +1,6 @@
 //! Takes plugin files into a running host: loads what is to be live, and lets go what is not.
 
+mod configuring;
 mod handing_over;
 mod proving;
 mod telling;
@@ -135,14 +136,14 @@ impl Plugins {
     /// was too early.
     fn decide(&self, name: &str, fresh: &mut BTreeMap<PathBuf, Artifact>) -> Vec<PathBuf> {
         let mut again = Vec::new();
-        let settings = self.options.plugins.get(name).cloned().unwrap_or_default();
+        let settings = self.registry.settings().get(name).cloned().unwrap_or_default();
         let mut taken: Option<Live> = None;
         let candidates = self.roster().candidates(name);
         for path in candidates {
             let choice = match &taken {
                 _ if !settings.enabled => Choice::Not(PluginState::Disabled),
                 Some(taken) => Choice::Not(Roster::passed_over(&path, taken)),
-                None => self.roster().choose(name, &path),
+                None => self.roster().choose(name, &path, &settings.config),
             };
             let state = match choice {
                 Choice::Not(state) => state,
@@ -157,14 +158,22 @@ impl Plugins {
                     );
                     continue;
                 }
+                Choice::Configure => match self.configure(name, &path, &settings.config) {
+                    Ok(live) => {
+                        let state = live.state.clone();
+                        taken = Some(live);
+                        state
+                    }
+                    Err(refusal) => PluginState::Refused(Arc::new(refusal)),
+                },
                 Choice::Load(content) => {
                     match self.load(&path, &content, &settings, fresh.remove(&path)) {
                         Ok(Loaded { generation, state }) => {
-                            let path = path.clone();
-                            let live = Live { path, content, generation, state: state.clone() };
+                            let (path, config) = (path.clone(), settings.config.clone());
+                            let live = Live { path, content, generation, state, config };
                             self.roster().went_live(live.clone());
-                            taken = Some(live);
-                            state
+                            taken = Some(live.clone());
+                            live.state
                         }
                         Err(refusal) => PluginState::Refused(Arc::new(refusal)),
                     }

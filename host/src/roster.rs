@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lockgate_plugin_api::Manifest;
+use serde_json::Value;
 
 use crate::refusal::{Code, Refusal};
 
@@ -112,6 +113,8 @@ pub(crate) struct Live {
     pub(crate) generation: u64,
     /// What is said of its file.
     pub(crate) state: PluginState,
+    /// What it was made from.
+    pub(crate) config: Value,
 }
 
 /// What is to be done about a candidate.
@@ -119,6 +122,8 @@ pub(crate) struct Live {
 pub(crate) enum Choice {
     /// It is what is live already.
     Stays,
+    /// It is, with another configuration.
+    Configure,
     /// It is to be loaded.
     Load(Content),
     /// It is not to be loaded.
@@ -175,14 +180,15 @@ impl Roster {
         files.into_iter().map(|it| it.0.clone()).collect()
     }
 
-    /// What is to be done about the candidate `path` for `name`, while nothing before it was
-    /// taken.
-    pub(crate) fn choose(&self, name: &str, path: &Path) -> Choice {
+    /// What is to be done about the candidate `path` for `name`, which is to be made from `config`,
+    /// while nothing before it was taken.
+    pub(crate) fn choose(&self, name: &str, path: &Path, config: &Value) -> Choice {
         let content = self.files.get(path).and_then(|it| it.content.clone());
         let content = content.expect("a candidate has content");
         match self.live.get(name) {
             Some(live) if live.path.parent() != path.parent() => Choice::Not(elsewhere(live)),
-            Some(live) if live.content == content => Choice::Stays,
+            Some(live) if live.content == content && live.config == *config => Choice::Stays,
+            Some(live) if live.content == content => Choice::Configure,
             Some(_) | None => Choice::Load(content),
         }
     }

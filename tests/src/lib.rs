@@ -1,5 +1,6 @@
 //! Support for tests that need real plugins: builds them once, and puts them into a directory.
 
+mod c;
 mod lines;
 pub mod puppets;
 mod reduce;
@@ -15,6 +16,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use c::c_library;
 pub use lines::lines;
 pub use reduce::reduced;
 

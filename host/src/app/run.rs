@@ -35,7 +35,8 @@ pub(super) struct RunArgs {
     /// What becomes of tool calls that somebody should be asked about.
     #[arg(long, value_enum, env = "LOCKGATE_APPROVE")]
     approve: Option<Approve>,
-    /// Loads plugins again when their files change.
+    /// Loads plugins again when their files change, and takes over what the configuration then
+    /// says of them.
     #[arg(long, env = "LOCKGATE_WATCH")]
     watch: bool,
     /// Prints the session's events as they come, one JSON object a line.
@@ -73,6 +74,10 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     watched.store(true, Ordering::Relaxed);
     let _watching =
         args.watch.then(|| session.host().watch(WatchOptions::default())).transpose()?;
+    let _config = match &setup.config.file {
+        Some(file) if args.watch => Some(watch_plugins::watch_config(file, session.host())?),
+        Some(_) | None => None,
+    };
     let prompts = match args.prompt {
         Some(prompt) => vec![Message::from_user(prompt)],
         None => model.prompts().to_vec(),
@@ -109,7 +114,7 @@ pub(super) struct Session {
     agent: Agent,
     watched: Arc<Mutex<Watched>>,
     // Last: the plugins outlive the agent that calls them.
-    host: Host,
+    host: Arc<Host>,
 }
 
 impl Session {
@@ -121,7 +126,7 @@ impl Session {
         approvals: Approvals,
         json: bool,
     ) -> Result<Self, Failure> {
-        let host = setup.start()?;
+        let host = Arc::new(setup.start()?);
         let watched = Arc::new(Mutex::new(Watched::default()));
         let seen = Arc::clone(&watched);
         log.observe(move |event| {
@@ -144,7 +149,7 @@ impl Session {
         Ok(Self { agent, watched, host })
     }
 
-    pub(super) fn host(&self) -> &Host {
+    pub(super) fn host(&self) -> &Arc<Host> {
         &self.host
     }
 

@@ -17,7 +17,7 @@ use crate::library::facts::Lend;
 use crate::library::listener::{Bound, Held, Place};
 use crate::options::HostOptions;
 use crate::refusal::{Code, Refusal};
-use crate::settings::Deadlines;
+use crate::settings::{Deadlines, PluginSettings};
 use crate::watchdog::Watched;
 
 /// What calls see that begin now.
@@ -29,7 +29,8 @@ pub(super) fn snapshot(layers: &[Arc<Layer>], common: &Common) -> Result<Snapsho
     // Before anything is read, so that what changes meanwhile is seen as a change.
     let version = layer::version(layers);
     let states: Vec<LayerState<'_>> = layers.iter().map(|it| it.state()).collect();
-    let mut chains = Chains { layers: &states, options, watched: Vec::new() };
+    let settings = common.settings.load_full();
+    let mut chains = Chains { layers: &states, options, settings, watched: Vec::new() };
     let mut snapshot = Snapshot {
         session_start: chains.places()?,
         prompt_submit: chains.places()?,
@@ -56,6 +57,7 @@ struct Chains<'a> {
     /// The outermost first.
     layers: &'a [LayerState<'a>],
     options: &'a HostOptions,
+    settings: Arc<BTreeMap<String, PluginSettings>>,
     /// The places so far, by number.
     watched: Vec<Watched>,
 }
@@ -171,7 +173,7 @@ impl Chains<'_> {
     /// everybody has.
     fn deadlines(&self, layer: &Plugins, plugin: &str) -> Deadlines {
         let usual = self.options.deadlines;
-        let set = self.options.plugins.get(plugin);
+        let set = self.settings.get(plugin);
         let manifest = layer.live.iter().map(|it| &it.manifest).find(|it| it.name == plugin);
         let asked = |ask: fn(&Manifest) -> Option<u64>, usual: Duration| {
             manifest.and_then(ask).map_or(usual, |it| usual.max(Duration::from_millis(it)))
@@ -187,7 +189,7 @@ impl Chains<'_> {
     }
 
     fn apply_settings<S: Seam>(&self, place: &mut Place<S>) {
-        let Some(settings) = self.options.plugins.get(&*place.plugin) else { return };
+        let Some(settings) = self.settings.get(&*place.plugin) else { return };
         place.required = settings.required.at(S::NAME).unwrap_or(place.required);
         place.priority = settings.priority.get(&S::NAME).copied().unwrap_or(place.priority);
     }

@@ -1,11 +1,13 @@
 //! Changes what is live: puts generations in the place of others, for all agents and for each.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::layer::Layer;
 use super::{Lost, PerAgent, Registry};
 use crate::generation::{Blueprint, Generation};
 use crate::library::instance::Instance;
+use crate::settings::PluginSettings;
 
 impl Registry {
     /// From now on `generation` is live for all agents, in the place of what was live under its
@@ -41,9 +43,29 @@ impl Registry {
         self.replaced(old)
     }
 
+    /// What is set for each plugin now.
+    pub(crate) fn settings(&self) -> Arc<BTreeMap<String, PluginSettings>> {
+        self.common.settings.load_full()
+    }
+
+    /// From now on this is set: the order of the listeners, their deadlines, and which of them
+    /// keep their places.
+    pub(crate) fn set(&self, settings: BTreeMap<String, PluginSettings>) {
+        self.common.settings.store(Arc::new(settings));
+        self.base().touch();
+    }
+
     /// What is live for all agents under `name`.
     pub(crate) fn instance(&self, name: &str) -> Option<(Arc<Instance>, Arc<Blueprint>)> {
         self.base().instance(name)
+    }
+
+    /// What instances of `name` are made of, for agents that ask for it.
+    pub(crate) fn blueprint_per_agent(&self, name: &str) -> Option<Arc<Blueprint>> {
+        match self.common.per_agent().get(name)? {
+            PerAgent::Ready(blueprint) => Some(Arc::clone(blueprint)),
+            PerAgent::Lost(_) => None,
+        }
     }
 
     pub(super) fn base(&self) -> &Arc<Layer> {

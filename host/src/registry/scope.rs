@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use arc_swap::ArcSwap;
 use thiserror::Error;
 use tokio::runtime::Handle;
 
@@ -12,10 +13,13 @@ use super::{Lost, Registry, Snapshot};
 use crate::generation::{Blueprint, Generation};
 use crate::options::HostOptions;
 use crate::refusal::Refusal;
+use crate::settings::PluginSettings;
 
 /// What all registries of a host share.
 pub(super) struct Common {
     pub(super) options: HostOptions,
+    /// What is set for each plugin now; the options have what was set at the start.
+    pub(super) settings: ArcSwap<BTreeMap<String, PluginSettings>>,
     pub(super) runtime: Handle,
     /// Whether new calls wait.
     pub(super) hold: Hold,
@@ -95,7 +99,8 @@ impl Common {
     pub(super) fn new(options: HostOptions, runtime: Handle) -> Self {
         let (hold, snapshots) = (Hold::default(), Mutex::default());
         let (per_agent, agents) = (Mutex::default(), Mutex::default());
-        Self { options, runtime, hold, snapshots, per_agent, agents }
+        let settings = ArcSwap::from_pointee(options.plugins.clone());
+        Self { options, settings, runtime, hold, snapshots, per_agent, agents }
     }
 
     pub(super) fn per_agent(&self) -> MutexGuard<'_, BTreeMap<String, PerAgent>> {

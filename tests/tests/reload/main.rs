@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod broken;
+mod config;
 mod handing_over;
 mod load;
 mod stage;
