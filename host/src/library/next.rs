@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, TaskWaker, guard};
+use lockgate_plugin_api::abi::future::{Out, Reply, SeamFuture, TaskWaker, guard, write_future};
 use lockgate_plugin_api::abi::next::NextTable;
 use lockgate_plugin_api::abi::value::{Buf, Status};
 
@@ -148,22 +148,20 @@ unsafe extern "C" fn run<D: Out>(
     // SAFETY: the `Desks` that the table was made for, alive while the table is lent.
     let desk = unsafe { &*state.cast::<Desks<D>>() }.desk();
     let mut held = desk.lock();
-    if !matches!(held.phase, Phase::Idle) {
-        drop(held);
-        let message = "the rest of the chain was asked again while its last future was there";
-        // SAFETY: the caller gives an empty place to write to.
-        return unsafe { Reply::<D>::Fault(message.into()).write(ptr::null_mut(), fault) };
+    let is_free = matches!(held.phase, Phase::Idle);
+    if is_free {
+        held.phase = Phase::Offered;
+        held.question += 1;
     }
-    held.phase = Phase::Offered;
-    held.question += 1;
     drop(held);
-    // SAFETY: both functions take the desk that `into_raw` gives; `give_up` takes it back.
-    let asked = unsafe {
-        SeamFuture::from_parts(Arc::into_raw(desk).cast_mut().cast(), wait::<D>, give_up::<D>)
-    };
-    // SAFETY: the caller gives a place to write to, holding an empty future.
-    unsafe { future.write(asked) };
-    Status::PENDING
+    let message = "the rest of the chain was asked again while its last future was there";
+    let asked = is_free.then(|| {
+        let desk = Arc::into_raw(desk).cast_mut().cast();
+        // SAFETY: both functions take the desk that `into_raw` gives; `give_up` takes it back.
+        unsafe { SeamFuture::from_parts(desk, wait::<D>, give_up::<D>) }
+    });
+    // SAFETY: the caller gives empty places to write to.
+    unsafe { write_future(asked.ok_or_else(|| message.into()), future, fault) }
 }
 
 unsafe extern "C" fn wait<D: Out>(

@@ -3,7 +3,7 @@
 use abi_stable::prefix_type::WithMetadata;
 
 use super::call::{CallTableRef, ToolCall};
-use super::future::{Reply, SeamFuture, guard};
+use super::future::{Reply, SeamFuture, guard, write_future};
 use super::host::Host;
 use super::json::Json;
 use super::tool::{HAS_LAST_WORD, Lent, Run, RunTableRef, ToolEntry, ToolEntryRef};
@@ -55,7 +55,7 @@ impl<T: Tool> Offered<T> {
     unsafe extern "C" fn execute(
         state: *const (),
         run: RunTableRef,
-        out: *mut ToolOutcome,
+        _out: *mut ToolOutcome,
         future: *mut SeamFuture<ToolOutcome>,
         fault: *mut Buf,
     ) -> Status {
@@ -76,15 +76,8 @@ impl<T: Tool> Offered<T> {
             // SAFETY: what the body borrows is lent until the future is dropped.
             unsafe { SeamFuture::borrowing(body) }
         });
-        match made {
-            Ok(body) => {
-                // SAFETY: the host gives a place to write to, holding an empty future.
-                unsafe { future.write(body) };
-                Status::PENDING
-            }
-            // SAFETY: the host gives a place to write to.
-            Err(panic) => unsafe { Reply::<ToolOutcome>::Fault(panic).write(out, fault) },
-        }
+        // SAFETY: the host gives empty places to write to.
+        unsafe { write_future(made, future, fault) }
     }
 
     unsafe extern "C" fn render(

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::ptr;
 
-use crate::abi::future::{Out, Reply, SeamFuture, guard};
+use crate::abi::future::{Out, Reply, SeamFuture, guard, write_done, write_future};
 use crate::abi::host::Host;
 use crate::abi::listener::{ListenerRef, Noted};
 use crate::abi::root::{CreateArgsRef, Purpose, SavedState};
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn synchronous<P: Plugin, S: Seam, L: Listens<P, S>>(
 pub unsafe extern "C" fn asynchronous<P: Plugin, S: Seam, L: ListensLater<P, S>>(
     instance: *const Instance,
     args: S::Args,
-    out: *mut S::Answer,
+    _out: *mut S::Answer,
     future: *mut SeamFuture<S::Answer>,
     fault: *mut Buf,
 ) -> Status {
@@ -146,15 +146,8 @@ pub unsafe extern "C" fn asynchronous<P: Plugin, S: Seam, L: ListensLater<P, S>>
         // SAFETY: what the listener borrows is lent until the future is dropped.
         unsafe { SeamFuture::borrowing(listener) }
     });
-    match made {
-        Ok(listener) => {
-            // SAFETY: the host gives an empty place to write to.
-            unsafe { future.write(listener) };
-            Status::PENDING
-        }
-        // SAFETY: the host gives empty places to write to.
-        Err(panic) => unsafe { Reply::Fault(panic).write(out, fault) },
-    }
+    // SAFETY: the host gives empty places to write to.
+    unsafe { write_future(made, future, fault) }
 }
 
 /// Makes an instance.
@@ -177,19 +170,15 @@ pub unsafe extern "C" fn create<P: Plugin>(
         let version = args.state_version();
         let state = (version != 0).then(|| State { version, bytes: bytes.to_vec() });
         let purpose = Purpose::from_number(args.purpose());
-        P::create(&Create { config, purpose, state, host }).map(|plugin| Live { plugin, host })
+        let plugin = P::create(&Create { config, purpose, state, host });
+        plugin.map(|plugin| Live { plugin, host }).map_err(|error| error.to_string())
     });
-    match made {
-        Ok(Ok(live)) => {
-            // SAFETY: the host gives a place to write to.
-            unsafe { instance.write(Box::into_raw(Box::new(live)).cast_const().cast()) };
-            Status::READY
-        }
-        // SAFETY: the host gives an empty place to write to.
-        Ok(Err(error)) => unsafe { fail(error.to_string(), fault) },
-        // SAFETY: as above.
-        Err(panic) => unsafe { fail(panic, fault) },
-    }
+    let made = made.flatten().map(|live| {
+        // SAFETY: the host gives a place to write to.
+        unsafe { instance.write(Box::into_raw(Box::new(live)).cast_const().cast()) };
+    });
+    // SAFETY: the host gives an empty place to write to.
+    unsafe { write_done(made, fault) }
 }
 
 /// Starts an instance.
@@ -283,19 +272,7 @@ unsafe fn step<P: Plugin>(
 ) -> Status {
     // SAFETY: the caller vouches for the instance.
     let live = unsafe { live::<P>(instance) };
-    match guard(|| f(live)) {
-        Ok(Ok(())) => Status::READY,
-        // SAFETY: the caller vouches for `fault`.
-        Ok(Err(error)) => unsafe { fail(error.to_string(), fault) },
-        // SAFETY: as above.
-        Err(panic) => unsafe { fail(panic, fault) },
-    }
-}
-
-/// # Safety
-/// `fault` is an empty place to write to.
-unsafe fn fail(message: String, fault: *mut Buf) -> Status {
+    let done = guard(|| f(live).map_err(|error| error.to_string()));
     // SAFETY: the caller vouches for `fault`.
-    unsafe { fault.write(Buf::from(message)) };
-    Status::FAULT
+    unsafe { write_done(done.flatten(), fault) }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::instance::Instance;
 use super::lend::Lends;
 use crate::abi::Prefixed;
-use crate::abi::future::{Out, Reply, SeamFuture};
+use crate::abi::future::{Out, Reply, SeamFuture, write_future};
 use crate::abi::listener::ListenerRef;
 use crate::abi::next::{NextTable, NextTableRef};
 use crate::abi::seam::Seam;
@@ -177,9 +177,8 @@ impl<S: Seam> Rest<'_, S> {
         let rest = unsafe { &*state.cast::<Self>() };
         if std::mem::replace(&mut rest.lock().is_asked, true) {
             let message = "the rest of the chain was asked again while its last future was there";
-            // SAFETY: the listener gives an empty place to write to.
-            unsafe { fault.write(Buf::from(message.to_owned())) };
-            return Status::FAULT;
+            // SAFETY: the listener gives empty places to write to.
+            return unsafe { write_future(Err(message.to_owned()), future, fault) };
         }
         let asked = Lent(Asked(rest));
         let further = async move {
@@ -192,9 +191,8 @@ impl<S: Seam> Rest<'_, S> {
         };
         // SAFETY: the rest is lent until the listener's future, which owns this one, is dropped.
         let further = unsafe { SeamFuture::borrowing(further) };
-        // SAFETY: the listener gives a place to write to, holding an empty future.
-        unsafe { future.write(further) };
-        Status::PENDING
+        // SAFETY: the listener gives empty places to write to.
+        unsafe { write_future(Ok(further), future, fault) }
     }
 
     unsafe extern "C" fn deadline(state: *const (), timeout_ms: u64) -> u64 {
