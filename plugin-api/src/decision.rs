@@ -57,18 +57,20 @@ impl Answer {
         if self.data.is_empty() {
             return Ok(Data::default());
         }
-        serde_json::from_slice(self.data.as_bytes()).map_err(BadDecision::Data)
+        let data = self.data.as_bytes();
+        // A list of the values of the keys would be read as well.
+        if data.trim_ascii_start().first() == Some(&b'[') {
+            return Err(BadDecision::List);
+        }
+        serde_json::from_slice(data).map_err(BadDecision::Data)
     }
 
-    /// The verdict, unless a flag says that there is more to it than we know.
-    fn verdict(&self) -> Result<u32, BadDecision> {
-        self.verdict_with(0)
-    }
-
-    /// As [`verdict`](Self::verdict), where the Decision knows the flags `known`.
-    fn verdict_with(&self, known: u32) -> Result<u32, BadDecision> {
+    /// Verdict, text and data, where the Decision knows the critical flags `known`. All of it has to
+    /// be readable, also what the verdict has no use for: one who writes nonsense may mean another
+    /// verdict.
+    fn read(&self, known: u32) -> Result<(u32, &str, Data), BadDecision> {
         match self.flags & CRITICAL_FLAGS & !known {
-            0 => Ok(self.verdict),
+            0 => Ok((self.verdict, self.text()?, self.data()?)),
             unknown => Err(BadDecision::Flags(unknown)),
         }
     }
@@ -109,6 +111,8 @@ pub enum BadDecision {
     Text,
     /// The data is not the JSON it has to be.
     Data(serde_json::Error),
+    /// The data is a list and not an object.
+    List,
     /// The verdict needs a key that the data lacks.
     Missing(&'static str),
 }
@@ -120,6 +124,7 @@ impl fmt::Display for BadDecision {
             Self::Flags(flags) => write!(f, "the critical flags {flags:#x} are unknown"),
             Self::Text => f.write_str("its text is not UTF-8"),
             Self::Data(_) => f.write_str("its data cannot be read"),
+            Self::List => f.write_str("its data is a list and not an object"),
             Self::Missing(key) => write!(f, "its data lacks the key `{key}`"),
         }
     }
@@ -129,7 +134,7 @@ impl error::Error for BadDecision {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Self::Data(cause) => Some(cause),
-            Self::Verdict(_) | Self::Flags(_) | Self::Text | Self::Missing(_) => None,
+            Self::Verdict(_) | Self::Flags(_) | Self::Text | Self::List | Self::Missing(_) => None,
         }
     }
 }

@@ -50,13 +50,10 @@ impl PromptDecision {
     /// # Errors
     /// When it cannot be: see [`BadDecision`].
     pub fn verdict(&self) -> Result<Prompt<'_>, BadDecision> {
-        let answer = &self.0;
-        match answer.verdict()? {
-            Self::ALLOW => {
-                let Data { content, contexts, .. } = answer.data()?;
-                Ok(Prompt::Allow { content, contexts })
-            }
-            Self::BLOCK => Ok(Prompt::Block { reason: answer.text()? }),
+        let (verdict, text, Data { content, contexts, .. }) = self.0.read(0)?;
+        match verdict {
+            Self::ALLOW => Ok(Prompt::Allow { content, contexts }),
+            Self::BLOCK => Ok(Prompt::Block { reason: text }),
             unknown => Err(BadDecision::Verdict(unknown)),
         }
     }
@@ -94,13 +91,13 @@ impl PreStepDecision {
     /// # Errors
     /// When it cannot be: see [`BadDecision`].
     pub fn verdict(&self) -> Result<PreStep<'_>, BadDecision> {
-        let answer = &self.0;
-        match answer.verdict()? {
+        let (verdict, text, Data { messages, .. }) = self.0.read(0)?;
+        match verdict {
             Self::ENTER => {
-                let messages = answer.data()?.messages.ok_or(BadDecision::Missing("messages"))?;
+                let messages = messages.ok_or(BadDecision::Missing("messages"))?;
                 Ok(PreStep::Enter { messages })
             }
-            Self::REJECT => Ok(PreStep::Reject { reason: answer.text()? }),
+            Self::REJECT => Ok(PreStep::Reject { reason: text }),
             unknown => Err(BadDecision::Verdict(unknown)),
         }
     }

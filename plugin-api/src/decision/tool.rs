@@ -45,13 +45,11 @@ impl PreToolDecision {
     /// # Errors
     /// When it cannot be: see [`BadDecision`].
     pub fn verdict(&self) -> Result<PreTool<'_>, BadDecision> {
-        let answer = &self.0;
-        match answer.verdict()? {
+        let (verdict, text, _) = self.0.read(0)?;
+        match verdict {
             Self::ALLOW => Ok(PreTool::Allow),
-            Self::DENY => Ok(PreTool::Deny { reason: answer.text()? }),
-            Self::ASK => {
-                Ok(PreTool::Ask { reason: Some(answer.text()?).filter(|it| !it.is_empty()) })
-            }
+            Self::DENY => Ok(PreTool::Deny { reason: text }),
+            Self::ASK => Ok(PreTool::Ask { reason: Some(text).filter(|it| !it.is_empty()) }),
             unknown => Err(BadDecision::Verdict(unknown)),
         }
     }
@@ -78,8 +76,9 @@ impl GuardDecision {
     /// # Errors
     /// When it cannot be: see [`BadDecision`].
     pub fn verdict(&self) -> Result<Guard<'_>, BadDecision> {
-        match self.0.verdict()? {
-            Self::DENY => Ok(Guard::Deny { reason: self.0.text()? }),
+        let (verdict, text, _) = self.0.read(0)?;
+        match verdict {
+            Self::DENY => Ok(Guard::Deny { reason: text }),
             unknown => Err(BadDecision::Verdict(unknown)),
         }
     }
@@ -173,8 +172,8 @@ impl PostToolDecision {
     /// # Errors
     /// When it cannot be: see [`BadDecision`].
     pub fn verdict(&self) -> Result<PostTool, BadDecision> {
-        let verdict = self.0.verdict_with(REPLACES_CONTEXTS)?;
-        let Data { content, value, contexts, .. } = self.0.data()?;
+        let (verdict, _, data) = self.0.read(REPLACES_CONTEXTS)?;
+        let Data { content, value, contexts, .. } = data;
         let content = content.ok_or(BadDecision::Missing("content"));
         match verdict {
             Self::ACCEPT => Ok(PostTool::Accept { contexts }),
