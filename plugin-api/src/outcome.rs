@@ -12,8 +12,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::abi::future::Out;
+use crate::abi::listener::CRITICAL_FLAGS;
 use crate::abi::value::Buf;
-use crate::decision::present;
+use crate::decision::{BadDecision, present};
 use crate::message::{Block, Message};
 
 /// The outcome of a tool call: a success with a value, or a failure with a message; either with
@@ -222,11 +223,6 @@ impl ToolOutcome {
         std::ptr::eq(ours, others) || ours.is_empty() && others.is_empty()
     }
 
-    /// Whether the verdict is one this side knows.
-    pub fn is_known(&self) -> bool {
-        matches!(self.verdict, Self::SUCCESS | Self::FAILURE)
-    }
-
     /// Hands out `outcome` under `token` without copying it.
     pub fn lend(outcome: &Arc<Self>, token: u64) -> Self {
         Self {
@@ -254,5 +250,15 @@ impl Out for ToolOutcome {
 
     fn is_empty(&self) -> bool {
         self.verdict == 0
+    }
+
+    fn known(&self) -> Result<(), BadDecision> {
+        match (self.verdict, self.flags & CRITICAL_FLAGS) {
+            (Self::SUCCESS | Self::FAILURE, 0) => {
+                self.text.as_str().map(drop).map_err(|_| BadDecision::Text)
+            }
+            (Self::SUCCESS | Self::FAILURE, unknown) => Err(BadDecision::Flags(unknown)),
+            (unknown, _) => Err(BadDecision::Verdict(unknown)),
+        }
     }
 }

@@ -96,16 +96,12 @@ impl<'a> Ending<'a, ToolOutcome> for Body<'a> {
             if answer.shares_extras_with(&outcome) {
                 return Ok(ToolOutcome::lend(&outcome, token));
             }
-            let added = answer.extras().map_err(|error| format!("its extras: {error}"))?.contexts;
-            let same = with_contexts(ToolOutcome::lend(&outcome, 0), added);
+            let extras = answer.extras();
+            let extras = extras.map_err(|error| format!("its data cannot be read: {error}"))?;
+            let same = with_contexts(ToolOutcome::lend(&outcome, 0), extras.contexts);
             return Ok(lock(self.ledger).hand_out(same, origin));
         }
-        let checked = if answer.is_error() {
-            body::checked_failure(answer)?
-        } else {
-            answer.extras().map_err(|error| format!("its extras: {error}"))?;
-            answer
-        };
+        let checked = body::checked(answer)?;
         Ok(lock(self.ledger).hand_out(checked, None))
     }
 

@@ -35,14 +35,14 @@ pub(super) async fn dispatch(
     let begun = pipeline.asking.snapshot.trail.as_ref().map(|sink| (sink, Instant::now()));
     let running = watched(tool.run(pipeline.call, state), offer.number, watch);
     let outcome = match running.await {
-        Reply::Ready(outcome) if outcome.is_error() => match checked_failure(outcome) {
-            Ok(outcome) => outcome,
-            Err(why) => failure::invalid_output(&tool.name, &why),
+        Reply::Ready(outcome) => match checked(outcome) {
+            Ok(outcome) if outcome.is_error() => outcome,
+            Ok(outcome) => canonical(offer, pipeline.call, outcome, watch),
+            Err(why) => failure::protocol(tool, "execute", &why),
         },
-        Reply::Ready(outcome) => canonical(offer, pipeline.call, outcome, watch),
         Reply::Fault(message) => ToolOutcome::failure(message),
-        Reply::Protocol(why) => failure::invalid_output(&tool.name, &why),
-        Reply::Next => failure::invalid_output(&tool.name, "its body gave no answer"),
+        Reply::Protocol(why) => failure::protocol(tool, "execute", &why),
+        Reply::Next => failure::protocol(tool, "execute", "it gave no answer"),
     };
     let aborted = !outcome.is_error() && signal.has_fired();
     let outcome = if aborted { failure::aborted(true) } else { outcome };
@@ -86,9 +86,10 @@ pub(super) fn canonical(
                 return failure::invalid_output(&tool.name, &why);
             }
         },
-        Reply::Fault(why) | Reply::Protocol(why) => {
+        Reply::Fault(why) => {
             return failure::invalid_output(&tool.name, &format!("output.render failed: {why}"));
         }
+        Reply::Protocol(why) => return failure::protocol(tool, "render", &why),
     };
     // Nobody presents what a call inside another one came to.
     let presented = match call.call().parent {
@@ -105,10 +106,11 @@ pub(super) fn canonical(
                 failure::invalid_output(&tool.name, why)
             }
         },
-        Reply::Fault(why) | Reply::Protocol(why) => {
+        Reply::Fault(why) => {
             let why = format!("output.presentationMeta failed: {why}");
             failure::invalid_output(&tool.name, &why)
         }
+        Reply::Protocol(why) => failure::protocol(tool, "present", &why),
     }
 }
 
@@ -126,7 +128,8 @@ pub(super) fn finalized(
             Ok(content) => outcome.with_content(&content),
             Err(_) => failure::lossy_result(),
         },
-        Reply::Fault(why) | Reply::Protocol(why) => ToolOutcome::failure(why),
+        Reply::Fault(why) => ToolOutcome::failure(why),
+        Reply::Protocol(why) => failure::protocol(&offer.tool, "finalize", &why),
     }
 }
 
@@ -169,16 +172,18 @@ fn shown(value: &str) -> Block {
     Block::text(serde_json::from_str::<String>(value).unwrap_or_else(|_| value.to_owned()))
 }
 
-/// A failure from a plugin, once everything in it has been read.
+/// An outcome from a plugin, once everything in it that counts has been read, but for the value of
+/// a success.
 ///
 /// # Errors
 /// What cannot be read.
-pub(super) fn checked_failure(outcome: ToolOutcome) -> Result<ToolOutcome, String> {
-    if !outcome.is_known() {
-        return Err("its outcome is neither a success nor a failure".into());
+pub(super) fn checked(outcome: ToolOutcome) -> Result<ToolOutcome, String> {
+    let extras = outcome.extras().map_err(|error| format!("its data cannot be read: {error}"))?;
+    if !outcome.is_error() {
+        return Ok(outcome);
     }
-    let extras = outcome.extras().map_err(|error| format!("its extras: {error}"))?;
-    let content = outcome.content().map_err(|error| format!("its content: {error}"))?;
+    let content = outcome.content();
+    let content = content.map_err(|error| format!("its content cannot be read: {error}"))?;
     // The host's own codes are the host's to give.
     let extras = Extras { code: None, ..extras };
     let message = outcome.message().into_owned();

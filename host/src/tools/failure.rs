@@ -2,6 +2,7 @@
 
 use lockgate_plugin_api::{Extras, ToolOutcome};
 
+use crate::library::body::BoundTool;
 use crate::seam::ListenerFailure;
 use crate::session::ApprovalOutcome;
 use crate::watchdog::{Watched, Wedge};
@@ -42,6 +43,15 @@ pub(super) fn invalid_arguments(why: &str) -> ToolOutcome {
 pub(super) fn invalid_output(name: &str, why: &str) -> ToolOutcome {
     let message = format!("tool \"{name}\" returned invalid output: {why}");
     ToolOutcome::coded_failure(message, "ToolOutputError", "INVALID_TOOL_OUTPUT")
+}
+
+/// A function of the tool broke the rules of the boundary, so that nobody knows what it meant.
+pub(super) fn protocol(tool: &BoundTool, function: &str, why: &str) -> ToolOutcome {
+    let (name, plugin) = (&tool.name, tool.plugin());
+    let message = format!(
+        "the `{function}` of the tool `{name}` of the plugin `{plugin}` broke the protocol: {why}"
+    );
+    denied(&message, "LISTENER_PROTOCOL")
 }
 
 /// A policy said no. Its code is the host's own: it is no part of what a session records as the

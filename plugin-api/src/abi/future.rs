@@ -11,6 +11,7 @@ use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use abi_stable::StableAbi;
 
 use super::value::{Buf, Status};
+use crate::decision::BadDecision;
 
 /// What an entry or a future writes. The caller sets it to [`EMPTY`](Out::EMPTY) before it asks.
 pub trait Out: Send + 'static {
@@ -19,6 +20,14 @@ pub trait Out: Send + 'static {
 
     /// Whether nothing was written.
     fn is_empty(&self) -> bool;
+
+    /// Whether this side knows what was written. Decisions are checked once they are read.
+    ///
+    /// # Errors
+    /// What it does not know.
+    fn known(&self) -> Result<(), BadDecision> {
+        Ok(())
+    }
 }
 
 /// How an entry or a future answered.
@@ -41,7 +50,10 @@ impl<D: Out> Reply<D> {
             Status::READY if out.is_empty() => {
                 Self::Protocol("it answered `ready` and wrote no answer".into())
             }
-            Status::READY => Self::Ready(out),
+            Status::READY => match out.known() {
+                Ok(()) => Self::Ready(out),
+                Err(error) => Self::Protocol(error.to_string()),
+            },
             Status::NEXT => Self::Next,
             Status::FAULT => Self::Fault(String::from_utf8_lossy(fault.as_bytes()).into_owned()),
             Status(other) => Self::Protocol(format!("it answered with the unknown status {other}")),

@@ -4,7 +4,9 @@ use abi_stable::StableAbi;
 use serde::Serialize;
 
 use super::future::{Out, Reply};
+use super::listener::CRITICAL_FLAGS;
 use super::value::Buf;
+use crate::decision::BadDecision;
 
 /// One JSON text, answered.
 #[repr(C)]
@@ -37,5 +39,13 @@ impl Out for Json {
 
     fn is_empty(&self) -> bool {
         self.given == 0
+    }
+
+    fn known(&self) -> Result<(), BadDecision> {
+        match (self.given, self.flags & CRITICAL_FLAGS) {
+            (1, 0) => Ok(()),
+            (1, unknown) => Err(BadDecision::Flags(unknown)),
+            (unknown, _) => Err(BadDecision::Verdict(unknown)),
+        }
     }
 }

@@ -4,6 +4,7 @@ use abi_stable::StableAbi;
 
 use super::future::SeamFuture;
 use super::value::{Buf, Instance, Status, Str};
+use crate::decision::BadDecision;
 
 /// A listener that a plugin exports: asked with `A`, answering with `D`.
 #[repr(C)]
@@ -59,5 +60,9 @@ impl super::future::Out for Noted {
 
     fn is_empty(&self) -> bool {
         self.noted == 0
+    }
+
+    fn known(&self) -> Result<(), BadDecision> {
+        if self.noted == 1 { Ok(()) } else { Err(BadDecision::Verdict(self.noted)) }
     }
 }

@@ -117,9 +117,6 @@ impl OfferedTool<'_> {
 /// An outcome that the host could take.
 pub(super) fn checked(place: &str, outcome: ToolOutcome) -> Result<ToolOutcome, Fault> {
     let wrong = |message: String| Fault::Protocol { place: place.into(), message };
-    if !outcome.is_known() {
-        return Err(wrong("the outcome is neither a success nor a failure".into()));
-    }
     if !outcome.is_error() {
         let value: Result<serde::de::IgnoredAny, _> = outcome.value();
         value.map_err(|error| wrong(format!("the value is not JSON: {error}")))?;
