@@ -1,8 +1,8 @@
 /*
  * A plugin in C: denies one tool, counts what came of every call, and offers a tool.
  *
- * It also breaks one rule, where `-D` says so at compile time: each `#if` below is one. Those about
- * a body or its review are broken for the arguments `"break"` alone.
+ * It also leaves something out of a table, where `-D` says so at compile time: each `#if` below is
+ * one such case. Rules about answers are broken by its neighbour, c-seams.
  */
 #include "lockgate.h"
 
@@ -55,32 +55,9 @@ static lockgate_status gate(const lockgate_instance *instance,
     (void)instance, (void)future, (void)fault;
     if (is(args->call->name, "faulty")) return fault_of(fault, "the gate is out of order");
     if (!is(args->call->name, "rm")) return LOCKGATE_NEXT;
-#if defined(VERDICT_UNKNOWN)
-    out->verdict = 77;
-#elif defined(VERDICT_ZERO)
-    out->verdict = 0;
-#else
     out->verdict = LOCKGATE_PRE_TOOL_DENY;
-#endif
     out->text = literal("C plugins delete nothing");
-#if defined(TEXT_NOT_UTF8)
-    out->text = literal("\xff\xfe");
-#endif
-#if defined(FLAG_CRITICAL)
-    out->flags = UINT32_C(1) << 31;
-#endif
-#if defined(FLAG_HARMLESS)
-    out->flags = 1;
-#endif
-#if defined(STATUS_UNKNOWN)
-    return 9;
-#elif defined(STATUS_ZERO)
-    return 0;
-#elif defined(PENDING_NOTHING)
-    return LOCKGATE_PENDING;
-#else
     return LOCKGATE_READY;
-#endif
 }
 
 /* Hands the future of the rest of the chain on as its own answer. */
@@ -88,17 +65,7 @@ static lockgate_status around(const lockgate_instance *instance, const lockgate_
                               lockgate_tool_outcome *out, lockgate_tool_outcome_future *future,
                               lockgate_buf *fault) {
     (void)instance, (void)out;
-    lockgate_status status = args->next->run(args->next->state, future, fault);
-#if defined(NEXT_TWICE)
-    if (!is(args->call->arguments, "\"break\"")) return status;
-    lockgate_tool_outcome_future second = {0};
-    if (args->next->run(args->next->state, &second, fault) == LOCKGATE_FAULT) {
-        future->drop(future->state);
-        *future = (lockgate_tool_outcome_future){0};
-        return LOCKGATE_FAULT;
-    }
-#endif
-    return status;
+    return args->next->run(args->next->state, future, fault);
 }
 
 static lockgate_status review(const lockgate_instance *instance,
@@ -108,9 +75,6 @@ static lockgate_status review(const lockgate_instance *instance,
     (void)instance, (void)future, (void)fault;
     if (!is(args->call->name, "echo")) return LOCKGATE_NEXT;
     out->verdict = LOCKGATE_POST_TOOL_ACCEPT;
-#if defined(DATA_NOT_JSON)
-    if (is(args->call->arguments, "\"break\"")) out->data = literal("{\"contexts\":");
-#endif
     return LOCKGATE_READY;
 }
 
