@@ -179,8 +179,9 @@ typedef struct lockgate_answer {
     /* Why, in UTF-8, for the model. */
     lockgate_buf text;
     /* A JSON object, or empty: `messages`, `content`, `value`, `contexts`. Each decision has its
-     * own keys, named with its verdicts. A message is `{"role": ..., "content": [block, ...]}`,
-     * a block `{"type": "text", "text": ...}`. */
+     * own keys, named with its verdicts. A message is `{"id": "", "role": "user", "content":
+     * [block, ...], "source": {"kind": "plugin", "plugin": NAME}}`, to which the host gives an id;
+     * a block is `{"type": "text", "text": ...}`. */
     lockgate_buf data;
 } lockgate_answer;
 #define LOCKGATE_CRITICAL_FLAGS UINT32_C(0xFFFF0000)
@@ -245,7 +246,8 @@ typedef struct lockgate_tool_outcome {
     lockgate_buf text;
     /* A success's value: any JSON. */
     lockgate_buf value;
-    /* What the model is shown: a JSON list of blocks. On a new success the host makes it. */
+    /* What the model is shown: a JSON list of blocks. On a new success the host makes it, and on a
+     * failure without any. */
     lockgate_buf content;
     /* A JSON object, or empty: `error` with `name` and `code`, `meta`, `contexts`. */
     lockgate_buf data;

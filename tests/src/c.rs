@@ -16,7 +16,7 @@ pub fn c_library(source: &Path, options: &[String]) -> Option<TempDir> {
     let include = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugin-api/include");
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]).args(options);
-    cc.args(["-shared", "-fPIC", "-fvisibility=hidden", "-I", include]);
+    cc.args(["-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-I", include]);
     cc.arg(source).arg("-o").arg(dir.path().join("plugin.so"));
     let output = match cc.output() {
         Ok(output) => output,

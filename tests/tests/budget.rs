@@ -50,7 +50,7 @@ async fn a_plugin_that_uses_threads_is_replaced_until_the_process_has_no_room_fo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_with_static_thread_local_storage_is_loaded_once() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-guard/static_tls.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c-seams/static_tls.c");
     let Some(dir) = c_library(&source, &[]) else { return };
     let options =
         HostOptions { plugin_dirs: vec![dir.path().to_owned()], ..HostOptions::default() };

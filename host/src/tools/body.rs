@@ -187,5 +187,7 @@ pub(super) fn checked(outcome: ToolOutcome) -> Result<ToolOutcome, String> {
     // The host's own codes are the host's to give.
     let extras = Extras { code: None, ..extras };
     let message = outcome.message().into_owned();
-    Ok(ToolOutcome::failure(message).with_content(&content).with_extras(&extras))
+    let failure = ToolOutcome::failure(message).with_extras(&extras);
+    // One that shows nothing shows its message.
+    Ok(if content.is_empty() { failure } else { failure.with_content(&content) })
 }

@@ -9,7 +9,7 @@ use lockgate_tests::puppets::{request, seen};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::compiler::build;
+use lockgate_tests::c_library;
 
 /// A directory with the guard, which lacks what `lack` says; `None` without a compiler.
 #[track_caller]
@@ -18,7 +18,7 @@ fn guard(lack: Option<&str>) -> Option<TempDir> {
     // What no table leads to is there all the same.
     let unused = ["-Wno-unused-function", "-Wno-unused-const-variable"].map(str::to_owned);
     let options = lack.map(|it| [vec![format!("-D{it}")], unused.to_vec()].concat());
-    build(&source, &options.unwrap_or_default())
+    c_library(&source, &options.unwrap_or_default())
 }
 
 /// A host with the plugin of `dir`, given `config`.
@@ -88,7 +88,7 @@ fn the_plugin_in_the_documentation_works() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("no_rm.c");
     fs::write(&file, source).unwrap();
-    let Some(dir) = build(&file, &[]) else { return };
+    let Some(dir) = c_library(&file, &[]) else { return };
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let host = host(&dir, json!({}));
         assert_eq!(told(&host), "live with ");

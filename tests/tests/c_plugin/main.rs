@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod breaches;
-mod compiler;
 mod guard;
 mod retired;
 mod seams;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::compiler::build;
+use lockgate_tests::c_library;
 
 /// A host with the plugin, and what the plugin answers there.
 pub(crate) struct Stage {
@@ -26,7 +26,7 @@ pub(crate) struct Stage {
 /// A directory with the plugin; `None` without a compiler.
 #[track_caller]
 pub(crate) fn plugin() -> Option<TempDir> {
-    build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("c-seams/seams.c"), &[])
+    c_library(&Path::new(env!("CARGO_MANIFEST_DIR")).join("c-seams/seams.c"), &[])
 }
 
 impl Stage {
