@@ -1,6 +1,8 @@
 //! The seam to a language model: a request goes in, a stream of chunks comes out.
 
 mod answers;
+#[cfg(feature = "app")]
+mod openai;
 mod replay;
 mod script;
 mod staged;
@@ -18,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::session::{CallConfig, Chunk, LlmFailure};
 
+#[cfg(feature = "app")]
+pub use openai::{Endpoint, IDLE_TIMEOUT, OpenAi, OpenEndpointError, RouteError};
 pub use replay::{OpenReplayError, Replay};
 pub use script::{OpenScriptError, Script};
 pub use staged::StagedError;
@@ -85,16 +89,24 @@ pub enum ModelSpec {
     Replay(PathBuf),
     /// Answers written by hand.
     Script(PathBuf),
+    /// A model that is asked over HTTP.
+    #[cfg(feature = "app")]
+    Endpoint(Endpoint),
 }
 
 /// A text that names no model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`{given}` is not a model: expected replay:FILE (a recorded session) or script:FILE (answers written by hand)"
-)]
+#[error("`{given}` is not a model: expected {SCHEMES}")]
 pub struct ModelSpecError {
     given: String,
 }
+
+/// How models are named.
+#[cfg(not(feature = "app"))]
+const SCHEMES: &str = "replay:FILE (a recorded session) or script:FILE (answers written by hand)";
+/// How models are named.
+#[cfg(feature = "app")]
+const SCHEMES: &str = "replay:FILE (a recorded session), script:FILE (answers written by hand), openai:MODEL (any OpenAI-compatible endpoint) or deepseek:MODEL";
 
 impl FromStr for ModelSpec {
     type Err = ModelSpecError;
@@ -103,6 +115,14 @@ impl FromStr for ModelSpec {
         match text.split_once(':') {
             Some(("replay", file)) if !file.is_empty() => Ok(Self::Replay(file.into())),
             Some(("script", file)) if !file.is_empty() => Ok(Self::Script(file.into())),
+            #[cfg(feature = "app")]
+            Some(("openai", model)) if !model.is_empty() => {
+                Ok(Self::Endpoint(Endpoint::openai(model)))
+            }
+            #[cfg(feature = "app")]
+            Some(("deepseek", model)) if !model.is_empty() => {
+                Ok(Self::Endpoint(Endpoint::deepseek(model)))
+            }
             _ => Err(ModelSpecError { given: text.to_owned() }),
         }
     }
@@ -118,21 +138,58 @@ pub enum OpenModelError {
     /// A script.
     #[error(transparent)]
     Script(#[from] OpenScriptError),
+    /// An endpoint.
+    #[cfg(feature = "app")]
+    #[error(transparent)]
+    Endpoint(#[from] OpenEndpointError),
 }
 
 /// Opens the model that `spec` names, for a session that works in `cwd`.
 ///
 /// # Errors
 ///
-/// If its file cannot be read, or does not hold what it should.
+/// If its file cannot be read, or does not hold what it should; or if its endpoint cannot be asked.
 pub fn open(spec: &ModelSpec, cwd: &Path) -> Result<Box<dyn Model>, OpenModelError> {
     Ok(match spec {
         ModelSpec::Replay(file) => Box::new(Replay::open(file, cwd)?),
         ModelSpec::Script(file) => Box::new(Script::open(file)?),
+        #[cfg(feature = "app")]
+        ModelSpec::Endpoint(endpoint) => Box::new(OpenAi::open(endpoint)?),
     })
 }
 
 /// The name of a file without its extension, to call a model by.
 fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(all(test, feature = "app"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_names_a_kind_and_a_file_or_a_model() {
+        #[track_caller]
+        fn check(text: &str, expected: Option<ModelSpec>) {
+            let expected = expected.ok_or_else(|| {
+                format!(
+                    "`{text}` is not a model: expected replay:FILE (a recorded session), script:FILE \
+                     (answers written by hand), openai:MODEL (any OpenAI-compatible endpoint) or \
+                     deepseek:MODEL"
+                )
+            });
+            assert_eq!(text.parse::<ModelSpec>().map_err(|it| it.to_string()), expected);
+        }
+        check("replay:a:b.jsonl", Some(ModelSpec::Replay("a:b.jsonl".into())));
+        check("script:./a.json", Some(ModelSpec::Script("./a.json".into())));
+        check("openai:a:b/c", Some(ModelSpec::Endpoint(Endpoint::openai("a:b/c"))));
+        check(
+            "deepseek:deepseek-chat",
+            Some(ModelSpec::Endpoint(Endpoint::deepseek("deepseek-chat"))),
+        );
+        check("script:", None);
+        check("openai:", None);
+        check("a.jsonl", None);
+        check("oracle:a", None);
+    }
 }

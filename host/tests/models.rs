@@ -299,25 +299,6 @@ fn a_file_that_does_not_fit_says_where_and_what_was_expected() {
     );
 }
 
-#[test]
-fn a_spec_names_a_kind_and_a_file() {
-    #[track_caller]
-    fn check(text: &str, expected: Option<ModelSpec>) {
-        let expected = expected.ok_or_else(|| {
-            format!(
-                "`{text}` is not a model: expected replay:FILE (a recorded session) \
-                 or script:FILE (answers written by hand)"
-            )
-        });
-        assert_eq!(text.parse::<ModelSpec>().map_err(|it| it.to_string()), expected);
-    }
-    check("replay:a:b.jsonl", Some(ModelSpec::Replay("a:b.jsonl".into())));
-    check("script:./a.json", Some(ModelSpec::Script("./a.json".into())));
-    check("script:", None);
-    check("a.jsonl", None);
-    check("oracle:a", None);
-}
-
 enum Written {
     Replay(String),
     Script(String),

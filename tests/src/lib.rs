@@ -2,6 +2,7 @@
 
 mod c;
 mod lines;
+pub mod provider;
 pub mod puppets;
 mod reduce;
 pub mod stage;
