@@ -3,6 +3,7 @@
 mod assemble;
 mod batch;
 mod inbox;
+mod reached;
 mod record;
 mod single;
 mod state;
@@ -12,7 +13,9 @@ mod tests;
 mod turn;
 
 use std::fmt;
+use std::future;
 use std::num::NonZeroUsize;
+use std::panic;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -20,14 +23,12 @@ use std::time::Duration;
 use lockgate_plugin_api::{Inbox, Message, SessionSource, ToolOutcome};
 use tokio::runtime::Handle;
 
-use crate::approval::{ApprovalRequest, Approvals};
+use crate::approval::Approvals;
 use crate::model::Model;
-use crate::reach::{self, ReachError, Reachable};
+use crate::reach;
 use crate::registry::{Registry, ToolRestriction};
 use crate::seam;
-use crate::session::{
-    AbortCause, ApprovalOutcome, ApprovalPolicy, Fact, InboxTarget, LogError, SessionLog,
-};
+use crate::session::{AbortCause, ApprovalPolicy, InboxTarget, LogError, SessionLog, Unsynced};
 use crate::signal::Signal;
 pub use single::CallError;
 use state::{State, Turn};
@@ -36,8 +37,6 @@ use state::{State, Turn};
 /// otherwise.
 pub const SESSION_START_GRACE: Duration = Duration::from_secs(2);
 
-/// How many events a plugin is given at a time: the agent stands still while they are written out.
-const MOST_EVENTS: usize = 1000;
 /// How many bodies of tool calls may run at once, unless told otherwise.
 pub const MAX_PARALLEL_TOOL_CALLS: NonZeroUsize = NonZeroUsize::new(10).expect("it is not zero");
 
@@ -243,6 +242,16 @@ impl Agent {
         single::call(&self.core, name, arguments).await
     }
 
+    /// Waits until all that is in its session is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// If the system says that it is not.
+    pub async fn flush(&self) -> Result<(), LogError> {
+        let unsynced = self.core.state().log.unsynced();
+        self.core.sync(unsynced).await
+    }
+
     /// What it is doing.
     pub fn status(&self) -> Status {
         *self.core.state().status().borrow()
@@ -275,6 +284,25 @@ impl Core {
         Ok(())
     }
 
+    /// Waits until what led here is on the disk, where the log's policy wants that.
+    async fn checkpoint(&self) -> Result<(), LogError> {
+        let unsynced = self.state().log.checkpoint();
+        self.sync(unsynced).await
+    }
+
+    async fn sync(&self, unsynced: Option<Unsynced>) -> Result<(), LogError> {
+        let Some(unsynced) = unsynced else { return Ok(()) };
+        // A disk may take long, and the agent can be reached meanwhile.
+        match self.runtime.spawn_blocking(move || unsynced.sync()).await {
+            Ok(synced) => synced,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => panic::resume_unwind(panic),
+                // The runtime ends, and so does whoever waits here.
+                Err(_) => future::pending().await,
+            },
+        }
+    }
+
     fn cancel(&self, cause: AbortCause) -> Result<(), LogError> {
         let (cleared, signal) = self.state().cancel(cause);
         fire(signal);
@@ -301,61 +329,6 @@ async fn drive(core: Arc<Core>, turn: Turn) {
         let number = turn.number;
         let result = turn::run(&core, turn).await;
         next = core.state().close(number, result);
-    }
-}
-
-impl Reachable for Core {
-    fn post(&self, target: InboxTarget, wake: bool, message: Message) -> Result<(), ReachError> {
-        Ok(self.send(target, wake, message)?)
-    }
-
-    fn cancel(&self, cause: AbortCause, keeps_inbox: bool) -> Result<(), ReachError> {
-        if keeps_inbox {
-            self.cancel_turn(cause);
-            return Ok(());
-        }
-        Ok(Core::cancel(self, cause)?)
-    }
-
-    fn inbox(&self) -> Inbox {
-        self.state().inbox.waiting().clone()
-    }
-
-    fn events(&self, from: u64, most: u64) -> String {
-        let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let most = usize::try_from(most).unwrap_or(usize::MAX).min(MOST_EVENTS);
-        let state = self.state();
-        let events = state.log.events().get(from..).unwrap_or_default();
-        let events = &events[..most.min(events.len())];
-        serde_json::to_string(events).expect("events always serialise")
-    }
-
-    fn ask_approval(&self, request: &ApprovalRequest) -> Result<Approvals, ReachError> {
-        let mut state = self.state();
-        if !state.is_running() {
-            return Err(ReachError::NoTurnToAskIn);
-        }
-        state.append(Fact::ApprovalAsked {
-            id: request.id.clone(),
-            tool_name: request.tool.clone(),
-            call_id: Some(request.call_id.clone()),
-            reason: request.reason.clone(),
-        })?;
-        Ok(state.approval_policy().map_or(self.options.approvals, Approvals::from))
-    }
-
-    fn decide_approval(&self, id: &str, outcome: ApprovalOutcome) -> Result<(), ReachError> {
-        self.state().append(Fact::ApprovalDecided { id: id.to_owned(), outcome })?;
-        Ok(())
-    }
-
-    fn append(&self, fact: Fact) -> Result<(), ReachError> {
-        let mut state = self.state();
-        if fact.belongs_to_a_turn() && !state.is_running() {
-            return Err(ReachError::NoTurn);
-        }
-        state.append(fact)?;
-        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::approval::Approvals;
+use crate::session::SyncPolicy;
 use crate::settings::PluginSettings;
 
 pub use self::read::{Fault, Place};
@@ -39,6 +40,9 @@ pub struct Config {
     /// `max_parallel_tool_calls`: how many bodies of a step's tool calls may run at once; at least
     /// one.
     pub max_parallel_tool_calls: Option<NonZeroUsize>,
+    /// `session.sync`: when the lines of a session's log have to be on the disk: `always`,
+    /// `checkpoint` or `never`.
+    pub sync: Option<SyncPolicy>,
     /// `system`: the system prompt.
     pub system: Option<String>,
     /// `model`: the model, as the command line takes it.

@@ -3,6 +3,7 @@
 mod chunk;
 mod event;
 mod fact;
+mod file;
 mod history;
 mod log;
 mod outcome;
@@ -20,6 +21,8 @@ pub use lockgate_plugin_api::ErrorInfo;
 pub use chunk::{BlockKind, CallConfig, Chunk, FinishReason, LlmFailure, Usage};
 pub use event::{Event, SurfaceChange, SurfaceOp};
 pub use fact::Fact;
+pub use file::SyncPolicy;
+pub(crate) use file::Unsynced;
 pub use history::{messages, prompts};
 pub use log::{LogError, SessionLog, unix_millis};
 pub use outcome::{

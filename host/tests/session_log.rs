@@ -76,6 +76,17 @@ fn a_log_never_takes_the_place_of_a_file() {
 }
 
 #[test]
+fn a_log_has_one_writer_until_that_is_gone() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("session.jsonl");
+    let log = SessionLog::create(&path, header(), || 42).unwrap();
+    let other = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    assert!(matches!(other.try_lock(), Err(fs::TryLockError::WouldBlock)));
+    drop(log);
+    other.try_lock().unwrap();
+}
+
+#[test]
 fn a_message_cites_earlier_events_once_each() {
     #[track_caller]
     fn check(fact: Fact, sources: &[u64], expected: &str) {

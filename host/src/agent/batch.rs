@@ -126,6 +126,9 @@ impl Batch<'_> {
             let settled = match self.beside(tools::prepare(call)).await {
                 Prepared::Settled(settled) => Some(settled),
                 Prepared::Admitted(call) => {
+                    // A call that nobody knows of afterwards might be made twice.
+                    let core = self.core;
+                    self.beside(core.checkpoint()).await?;
                     let running = async move { (event, tools::dispatch(call).await) };
                     self.running.push(Box::pin(running));
                     None

@@ -85,6 +85,7 @@ async fn make(core: &Core, turn: u32, request: CallRequest) -> Result<Arc<ToolOu
         arguments: request.arguments.clone(),
     };
     let call = record::call(core, place, proposed).map_err(TurnError::from)?;
+    core.checkpoint().await.map_err(TurnError::from)?;
     let outcome = tools::execute(&core.registry.snapshot(), request).await;
     record::result(core, place, call, call_id, &outcome)?;
     log(Fact::StepEnd { turn, step: 1 })?;

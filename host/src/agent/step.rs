@@ -67,7 +67,9 @@ async fn listen(
     signal: &Signal,
 ) -> Result<(Answer, Vec<u64>), TurnError> {
     let Place { turn, step } = place;
-    let mut chunks = core.model.request(request(core, signal)?);
+    let request = request(core, signal)?;
+    core.checkpoint().await?;
+    let mut chunks = core.model.request(request);
     let (mut answer, mut events) = (Answer::default(), Vec::new());
     let failure = loop {
         let chunk = tokio::select! {

@@ -1,6 +1,7 @@
 //! An agent with a scripted model, and its log in short.
 
 mod cancelled;
+mod checkpoints;
 mod prompted;
 
 use std::fs;
@@ -18,7 +19,7 @@ use crate::session::{Event, Fact, Header};
 struct Session {
     agent: Agent,
     seen: watch::Receiver<Vec<Event>>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 /// A registry in which nothing is.
@@ -62,7 +63,12 @@ impl Session {
             ..AgentOptions::default()
         };
         let agent = Agent::start(registry, model, log, options);
-        Self { agent, seen, _directory: directory }
+        Self { agent, seen, directory }
+    }
+
+    /// The path of the log.
+    fn log(&self) -> String {
+        self.directory.path().join("session.jsonl").display().to_string()
     }
 
     /// Waits until `line` is in the log.

@@ -86,6 +86,10 @@ pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
     let mut place = Place { turn: number, step: 0 };
     loop {
         place.step += 1;
+        // The model and the tools are not reached without: there a failure ends the turn.
+        if let Err(error) = core.checkpoint().await {
+            tracing::warn!(%error, "what a session has come to may not be on the disk");
+        }
         let (turn, step) = (u64::from(place.turn), u64::from(place.step));
         let entry =
             seam::pre_step(&core.registry.snapshot(), core.id, turn, step, &signal, batch).await?;

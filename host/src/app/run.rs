@@ -18,7 +18,7 @@ use crate::agent::{Agent, AgentOptions, MAX_PARALLEL_TOOL_CALLS, SESSION_START_G
 use crate::approval::Approvals;
 use crate::host::Host;
 use crate::model::{self, Model, ModelSpec};
-use crate::session::{AbortCause, Header, SessionLog, TurnEndReason, unix_millis};
+use crate::session::{AbortCause, Header, SessionLog, SyncPolicy, TurnEndReason, unix_millis};
 use crate::trail::TrailSink;
 use crate::watch::WatchOptions;
 
@@ -69,7 +69,8 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
         None => new_session_file()?,
     };
     // Before any plugin runs: a log that cannot be written must not cost a session.
-    let log = SessionLog::create(&path, header(&setup), unix_millis)?;
+    let log = SessionLog::create(&path, header(&setup), unix_millis)?
+        .with_sync(setup.config.sync.unwrap_or_default());
     let session = Session::start(&setup, Arc::clone(&model), log, approvals, args.json)?;
     watched.store(true, Ordering::Relaxed);
     let _watching =
@@ -113,6 +114,8 @@ fn new_session_file() -> Result<PathBuf, Failure> {
 pub(super) struct Session {
     agent: Agent,
     watched: Arc<Mutex<Watched>>,
+    /// Whether what a prompt came to is on the disk before the next.
+    syncs: bool,
     // Last: the plugins outlive the agent that calls them.
     host: Arc<Host>,
 }
@@ -146,7 +149,8 @@ impl Session {
             ..AgentOptions::default()
         };
         let agent = host.agent(model, log, options)?;
-        Ok(Self { agent, watched, host })
+        let syncs = setup.config.sync != Some(SyncPolicy::Never);
+        Ok(Self { agent, watched, syncs, host })
     }
 
     pub(super) fn host(&self) -> &Arc<Host> {
@@ -194,6 +198,10 @@ impl Session {
             cancelled = true;
             screen::aside("stopping; Ctrl-C again to leave at once");
             self.agent.cancel(AbortCause::User)?;
+        }
+        // Whoever reads the answer may rely on it.
+        if self.syncs {
+            self.agent.flush().await?;
         }
         let reason = self.watched.lock().unwrap_or_else(PoisonError::into_inner).take_end();
         Ok(match reason {

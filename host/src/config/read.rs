@@ -16,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 use super::Config;
 use super::key::nearest;
 use crate::approval::Approvals;
+use crate::session::SyncPolicy;
 use crate::settings::{PluginScope, PluginSettings, Required};
 
 const KEYS: &[&str] = &[
@@ -25,10 +26,12 @@ const KEYS: &[&str] = &[
     "model",
     "plugin_dirs",
     "plugins",
+    "session",
     "session_start_grace_ms",
     "strict",
     "system",
 ];
+const SESSION_KEYS: &[&str] = &["sync"];
 const PLUGIN_KEYS: &[&str] = &[
     "answer_deadline_ms",
     "config",
@@ -129,6 +132,7 @@ fn document(text: &str, path: &Path) -> Result<Config, Wrong> {
         session_start_grace: get(&keys, "session_start_grace_ms", milliseconds)?,
         approve: get(&keys, "approve", approvals)?,
         max_parallel_tool_calls: get(&keys, "max_parallel_tool_calls", count)?,
+        sync: get(&keys, "session", session)?.flatten(),
         system: get(&keys, "system", string)?.map(str::to_owned),
         model: get(&keys, "model", string)?.map(str::to_owned),
         cwd: get(&keys, "cwd", string)?.map(|it| base.join(it)),
@@ -143,6 +147,16 @@ fn approvals(entry: &Entry<'_>) -> Result<Approvals, Wrong> {
         Some("always") => Ok(Approvals::Always),
         Some(_) | None => Err(wrong(entry, "`ask`, `never` or `always`")),
     }
+}
+
+fn session(entry: &Entry<'_>) -> Result<Option<SyncPolicy>, Wrong> {
+    let keys = known(&entry.path, table(entry)?, SESSION_KEYS)?;
+    get(&keys, "sync", |it| match it.value.get_ref().as_str() {
+        Some("always") => Ok(SyncPolicy::Always),
+        Some("checkpoint") => Ok(SyncPolicy::Checkpoint),
+        Some("never") => Ok(SyncPolicy::Never),
+        Some(_) | None => Err(wrong(it, "`always`, `checkpoint` or `never`")),
+    })
 }
 
 fn plugins(entry: &Entry<'_>) -> Result<BTreeMap<String, PluginSettings>, Wrong> {

@@ -9,6 +9,7 @@ use lockgate_plugin_api::SeamName;
 
 use super::*;
 use crate::approval::Approvals;
+use crate::session::SyncPolicy;
 use crate::settings::{PluginScope, Required};
 
 #[test]
@@ -29,6 +30,7 @@ fn every_key_is_read() {
         system = "Be brief."
         model = "script:play.json"
         cwd = "work"
+        session.sync = "always"
 
         [plugins.gate]
         enabled = false
@@ -52,6 +54,7 @@ fn every_key_is_read() {
             approve: Some(Approvals::Never),
             session_start_grace: Some(Duration::from_millis(1500)),
             max_parallel_tool_calls: NonZeroUsize::new(4),
+            sync: Some(SyncPolicy::Always),
             system: Some("Be brief.".into()),
             model: Some("script:play.json".into()),
             cwd: Some("DIR/work".into()),
@@ -179,8 +182,8 @@ fn the_first_unknown_key_of_a_table_is_told() {
     check_error(
         "zzz = 1\naaa = 1",
         "`FILE`, line 1, column 1: unknown key `zzz`, the keys here are `approve`, `cwd`, \
-         `max_parallel_tool_calls`, `model`, `plugin_dirs`, `plugins`, `session_start_grace_ms`, \
-         `strict`, `system`",
+         `max_parallel_tool_calls`, `model`, `plugin_dirs`, `plugins`, `session`, \
+         `session_start_grace_ms`, `strict`, `system`",
     );
 }
 
@@ -214,6 +217,11 @@ fn a_value_of_another_type_is_told_with_its_place() {
             "max_parallel_tool_calls = 1.5",
             "line 1, column 27: `max_parallel_tool_calls` must be a whole number, at least 1, \
              not the float 1.5",
+        ),
+        (
+            "[session]\nsync = 'often'",
+            "line 2, column 8: `session.sync` must be `always`, `checkpoint` or `never`, \
+             not a string",
         ),
         (
             "plugins.gate = 1",

@@ -1,13 +1,12 @@
 //! Writing a log as the session goes.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
 use thiserror::Error;
 
+use super::file::{LogFile, SyncPolicy, Unsynced};
 use super::{Event, Fact, Header, SurfaceOp};
 
 /// A log that grows, in memory and, unless it is ephemeral, in a file.
@@ -23,15 +22,6 @@ pub struct SessionLog {
 
 type Observer = Box<dyn Fn(&Event) + Send + Sync>;
 
-struct LogFile {
-    path: PathBuf,
-    file: File,
-    /// The length of its whole lines, in bytes.
-    length: u64,
-    /// Whether part of a line may stand after them.
-    torn: bool,
-}
-
 /// What a log refused or could not do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -44,6 +34,12 @@ pub enum LogError {
         /// Why.
         #[source]
         cause: io::Error,
+    },
+    /// Somebody else appends to the file.
+    #[error("the session log `{}` is in use by another agent or program", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
     },
     /// An event could not be written, and is not in the log.
     #[error("cannot append event {seq} to the session log `{}`", path.display())]
@@ -83,24 +79,29 @@ pub enum LogError {
 
 impl SessionLog {
     /// A log in a new file at `path`, with the header written; `clock` gives Unix milliseconds.
+    /// Nobody else can append to the file as long as the log is there.
     ///
     /// # Errors
     ///
     /// [`LogError::Create`] if there is anything at `path`, or if it cannot be written.
     pub fn create(path: &Path, header: Header, clock: fn() -> u64) -> Result<Self, LogError> {
-        let create = || {
-            let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-            let mut file = LogFile { path: path.to_owned(), file, length: 0, torn: false };
-            file.write_line(&header)?;
-            Ok(file)
-        };
-        let file = create().map_err(|cause| LogError::Create { path: path.to_owned(), cause })?;
+        let mut file = LogFile::create(path)?;
+        file.write_line(&header)
+            .map_err(|cause| LogError::Create { path: path.to_owned(), cause })?;
         Ok(Self { file: Some(file), ..Self::ephemeral(header, clock) })
     }
 
     /// A log that is in no file; `clock` gives Unix milliseconds.
     pub fn ephemeral(header: Header, clock: fn() -> u64) -> Self {
         Self { header, events: Vec::new(), file: None, clock, observer: None }
+    }
+
+    /// The same log, with its lines on the disk when `policy` says; for a log in a file.
+    pub fn with_sync(mut self, policy: SyncPolicy) -> Self {
+        if let Some(file) = &mut self.file {
+            file.sync = policy;
+        }
+        self
     }
 
     /// Lets `observer` see each event from now on, once it is in the log, in place of any other.
@@ -153,14 +154,27 @@ impl SessionLog {
         self.commit(fact, Some(sources))
     }
 
-    /// Waits until everything appended is on the disk.
+    /// Waits until everything appended is on the disk, whatever the policy. Blocks.
     ///
     /// # Errors
     ///
     /// [`LogError::Flush`] if the system says it is not.
     pub fn flush(&self) -> Result<(), LogError> {
-        let Some(LogFile { path, file, .. }) = &self.file else { return Ok(()) };
-        file.sync_data().map_err(|cause| LogError::Flush { path: path.clone(), cause })
+        self.unsynced().map_or(Ok(()), Unsynced::sync)
+    }
+
+    /// What may not be on the disk.
+    pub(crate) fn unsynced(&self) -> Option<Unsynced> {
+        self.file.as_ref()?.unsynced()
+    }
+
+    /// What has to be on the disk before anything is made of it.
+    pub(crate) fn checkpoint(&self) -> Option<Unsynced> {
+        let file = self.file.as_ref()?;
+        match file.sync {
+            SyncPolicy::Checkpoint => file.unsynced(),
+            SyncPolicy::Always | SyncPolicy::Never => None,
+        }
     }
 
     fn commit(&mut self, fact: Fact, sources: Option<Vec<u64>>) -> Result<u64, LogError> {
@@ -190,21 +204,6 @@ impl SessionLog {
     }
 }
 
-impl LogFile {
-    fn write_line(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(value)?;
-        line.push(b'\n');
-        if self.torn {
-            self.file.set_len(self.length)?;
-        }
-        self.torn = true;
-        self.file.write_all(&line)?;
-        self.torn = false;
-        self.length += u64::try_from(line.len()).expect("a length is at most 64 bits wide");
-        Ok(())
-    }
-}
-
 /// The system's clock, in Unix milliseconds; 0 where it stands before 1970.
 pub fn unix_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -215,16 +214,44 @@ pub fn unix_millis() -> u64 {
 impl SessionLog {
     /// Makes every append fail from now on; only for a log in a file.
     pub(crate) fn seal(&mut self) {
-        let LogFile { path, file, .. } = self.file.as_mut().expect("the log is in a file");
-        *file = File::open(path).expect("the log's file is there");
+        let file = self.file.as_mut().expect("the log is in a file");
+        file.swap(std::fs::File::open(&file.path).expect("the log's file is there"));
+    }
+
+    /// Appends to a pipe from now on, which cannot be brought to a disk; only for a log in a file.
+    pub(crate) fn unhinge(&mut self) {
+        let (reader, writer) = std::io::pipe().expect("a process has room for a pipe");
+        std::mem::forget(reader);
+        let file = self.file.as_mut().expect("the log is in a file");
+        file.swap(std::os::fd::OwnedFd::from(writer).into());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
+    use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn a_checkpoint_waits_where_the_policy_says_so() {
+        #[track_caller]
+        fn check(policy: SyncPolicy, at_checkpoint: bool, in_all: bool) {
+            let directory = tempfile::TempDir::new().unwrap();
+            let path = directory.path().join("session.jsonl");
+            let log = SessionLog::create(&path, Header::new(None, 5), || 42).unwrap();
+            let mut log = log.with_sync(policy);
+            log.append(Fact::TurnStart { turn: 1 }).unwrap();
+            let waits = (log.checkpoint().is_some(), log.unsynced().is_some());
+            assert_eq!(waits, (at_checkpoint, in_all), "{policy:?}");
+            log.flush().unwrap();
+            assert!(log.unsynced().is_none());
+        }
+        check(SyncPolicy::Always, false, false);
+        check(SyncPolicy::Checkpoint, true, true);
+        check(SyncPolicy::Never, false, true);
+    }
 
     #[test]
     fn an_event_that_cannot_be_written_did_not_happen() {
@@ -232,17 +259,15 @@ mod tests {
         let path = directory.path().join("session.jsonl");
         let mut log = SessionLog::create(&path, Header::new(None, 5), || 42).unwrap();
         let before = fs::read_to_string(&path).unwrap();
-        let swap = |log: &mut SessionLog, file| {
-            std::mem::replace(&mut log.file.as_mut().unwrap().file, file)
-        };
+        let swap = |log: &mut SessionLog, file| log.file.as_mut().unwrap().swap(file);
 
         let file = swap(&mut log, File::open(&path).unwrap());
         let error = log.append(Fact::TurnStart { turn: 1 }).unwrap_err();
         assert!(matches!(error, LogError::Append { seq: 0, .. }), "{error}");
         assert_eq!(log.events(), []);
 
-        (&file).write_all(br#"{"seq":0,"ti"#).unwrap();
-        swap(&mut log, file);
+        (&*file).write_all(br#"{"seq":0,"ti"#).unwrap();
+        swap(&mut log, file.try_clone().unwrap());
         log.append(Fact::TurnStart { turn: 1 }).unwrap();
         let row = r#"{"seq":0,"time":42,"type":"turn/start","data":{"turn":1}}"#;
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{before}{row}\n"));
