@@ -16,11 +16,11 @@ use std::fmt;
 use std::future;
 use std::num::NonZeroUsize;
 use std::panic;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use lockgate_plugin_api::{Inbox, Message, SessionSource, ToolOutcome};
+use lockgate_plugin_api::{Inbox, Message, ToolOutcome};
 use tokio::runtime::Handle;
 
 use crate::approval::Approvals;
@@ -28,7 +28,9 @@ use crate::model::Model;
 use crate::reach;
 use crate::registry::{Registry, ToolRestriction};
 use crate::seam;
-use crate::session::{AbortCause, ApprovalPolicy, InboxTarget, LogError, SessionLog, Unsynced};
+use crate::session::{
+    AbortCause, ApprovalPolicy, ForkError, InboxTarget, LogError, SessionLog, Unsynced,
+};
 use crate::signal::Signal;
 pub use single::CallError;
 use state::{State, Turn};
@@ -55,8 +57,6 @@ pub struct AgentOptions {
     pub cwd: Option<PathBuf>,
     /// The system prompt.
     pub system: Option<String>,
-    /// How its session came to start.
-    pub source: SessionSource,
     /// How long the first request waits for *session-start* listeners; zero for not at all.
     pub session_start_grace: Duration,
     /// How many bodies of a step's tool calls may run at once, where their tools let them run side
@@ -78,7 +78,6 @@ impl Default for AgentOptions {
         Self {
             cwd: None,
             system: None,
-            source: SessionSource::Startup,
             session_start_grace: SESSION_START_GRACE,
             max_parallel_tool_calls: MAX_PARALLEL_TOOL_CALLS,
             parent: None,
@@ -118,7 +117,7 @@ struct Core {
 
 impl Agent {
     /// Starts an agent and tells the *session-start* listeners, for whom nothing but the first
-    /// request waits.
+    /// request waits. What waits in the log's inbox goes on waiting until the agent is woken.
     ///
     /// What observes `log` must not reach the agent: it is called while the agent's state is
     /// locked.
@@ -134,7 +133,7 @@ impl Agent {
     ) -> Self {
         let runtime = Handle::current();
         let snapshot = registry.snapshot();
-        let source = options.source;
+        let source = log.source();
         let core = Arc::new_cyclic(|this: &Weak<Core>| Core {
             id: reach::open(this.clone()),
             registry,
@@ -212,7 +211,7 @@ impl Agent {
 
     /// What waits for it.
     pub fn inbox(&self) -> Inbox {
-        self.core.state().inbox.waiting().clone()
+        self.core.state().log.waiting().clone()
     }
 
     /// From now on the questions of this session, whether a call may run, are answered by
@@ -250,6 +249,16 @@ impl Agent {
     pub async fn flush(&self) -> Result<(), LogError> {
         let unsynced = self.core.state().log.unsynced();
         self.core.sync(unsynced).await
+    }
+
+    /// A log for another session that begins with the first `length` events of this one; see
+    /// [`SessionLog::fork`].
+    ///
+    /// # Errors
+    ///
+    /// If a turn is open there, there are not so many events, or it cannot be written to `path`.
+    pub fn fork(&self, length: u64, path: Option<&Path>) -> Result<SessionLog, ForkError> {
+        self.core.state().log.fork(length, path)
     }
 
     /// What it is doing.

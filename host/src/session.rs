@@ -1,15 +1,21 @@
 //! The session log: what happened in a session, one JSON object a line, and what can be told from it.
 
 mod chunk;
+mod course;
 mod event;
 mod fact;
 mod file;
+mod fork;
 mod history;
 mod log;
 mod outcome;
 mod packed;
 mod plugins_own;
 mod read;
+mod repair;
+mod resume;
+mod rule;
+mod surface;
 
 use std::path::PathBuf;
 
@@ -23,6 +29,7 @@ pub use event::{Event, SurfaceChange, SurfaceOp};
 pub use fact::Fact;
 pub use file::SyncPolicy;
 pub(crate) use file::Unsynced;
+pub use fork::ForkError;
 pub use history::{messages, prompts};
 pub use log::{LogError, SessionLog, unix_millis};
 pub use outcome::{
@@ -30,6 +37,8 @@ pub use outcome::{
     SpliceOutcome, Todo, TodoStatus, TurnEndReason,
 };
 pub use read::{LineError, ReadError, read};
+pub use resume::{Repair, ResumeError};
+pub use rule::{Rule, Violation};
 
 /// The only version of the log there is.
 pub const VERSION: u32 = 0;
@@ -79,6 +88,16 @@ impl Header {
             agent_preset: None,
         }
     }
+}
+
+/// Whether the events of `recording` are the course of a session: each in its place, and nothing
+/// left out. An open turn at the end is one.
+///
+/// # Errors
+///
+/// For the first event that has no place where it stands.
+pub fn validate(recording: &Recording) -> Result<(), Violation> {
+    resume::validate(&recording.header, &recording.events).map(drop)
 }
 
 /// A whole log, read.

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use lockgate::session::{
-    Event, Fact, Header, LogError, Recording, SessionLog, messages, prompts, read,
+    Event, Fact, Header, LogError, Recording, Rule, SessionLog, Violation, messages, prompts, read,
 };
 use lockgate_plugin_api::{Block, Message, Role, Source};
 use serde_json::{Value, json};
@@ -29,8 +29,9 @@ fn a_log_is_written_line_by_line_and_seen_once_it_stands() {
     let other = Fact::Other { kind: "weather/seen".to_owned(), data: json!({ "rain": true }) };
     assert_eq!(log.append(Fact::TurnStart { turn: 1 }).unwrap(), 0);
     assert_eq!(log.append(other).unwrap(), 1);
-    assert_eq!(log.append(Fact::UserMessage(message("m1", "Hi."))).unwrap(), 2);
-    assert_eq!(log.append_from(answer("m2", "Ho."), vec![1, 0]).unwrap(), 3);
+    assert_eq!(log.append(Fact::StepStart { turn: 1, step: 1 }).unwrap(), 2);
+    assert_eq!(log.append(Fact::UserMessage(message("m1", "Hi."))).unwrap(), 3);
+    assert_eq!(log.append_from(answer("m2", "Ho."), vec![1, 0]).unwrap(), 4);
     log.flush().unwrap();
 
     let rows: Vec<Value> = fs::read_to_string(&path)
@@ -48,17 +49,18 @@ fn a_log_is_written_line_by_line_and_seen_once_it_stands() {
                 "seq": 1, "time": 42, "type": "weather/seen", "data": { "rain": true },
                 "ignorable": true,
             }),
+            json!({ "seq": 2, "time": 42, "type": "step/start", "data": { "turn": 1, "step": 1 } }),
             json!({
-                "seq": 2, "time": 42, "type": "user/message", "surfaceOp": "append",
+                "seq": 3, "time": 42, "type": "user/message", "surfaceOp": "append",
                 "data": data(Fact::UserMessage(message("m1", "Hi."))),
             }),
             json!({
-                "seq": 3, "time": 42, "type": "assistant/message", "surfaceOp": "append",
+                "seq": 4, "time": 42, "type": "assistant/message", "surfaceOp": "append",
                 "sourceEventSeqs": [1, 0], "data": data(answer("m2", "Ho.")),
             }),
         ]
     );
-    assert_eq!(*seen.lock().unwrap(), [Some(0), Some(1), Some(2), Some(3)]);
+    assert_eq!(*seen.lock().unwrap(), [Some(0), Some(1), Some(2), Some(3), Some(4)]);
     let events = log.events().to_vec();
     assert_eq!(read(&path).unwrap(), Recording { header: header(), events });
 }
@@ -87,23 +89,20 @@ fn a_log_has_one_writer_until_that_is_gone() {
 }
 
 #[test]
-fn a_message_cites_earlier_events_once_each() {
+fn a_log_takes_no_event_that_has_no_place_in_it() {
     #[track_caller]
-    fn check(fact: Fact, sources: &[u64], expected: &str) {
+    fn check(fact: Fact, sources: &[u64], rule: Rule) {
         let mut log = SessionLog::ephemeral(header(), || 42);
         log.append(Fact::TurnStart { turn: 1 }).unwrap();
+        log.append(Fact::StepStart { turn: 1, step: 1 }).unwrap();
         let error = log.append_from(fact, sources.to_vec()).unwrap_err();
-        assert_eq!((error.to_string(), log.events().len()), (expected.to_owned(), 1));
+        let LogError::Invalid(violation) = error else { panic!("{error}") };
+        assert_eq!((violation, log.events().len()), (Violation { seq: 2, rule }, 2));
+        log.append(answer("m1", "Hi.")).unwrap();
     }
-    check(
-        Fact::StepStart { turn: 1, step: 1 },
-        &[0],
-        "event 1 does not stand in the conversation and cannot cite events",
-    );
-    let twice = "event 1 cannot cite event 0, which is cited already or does not exist";
-    check(answer("m1", "Hi."), &[0, 0], twice);
-    let later = "event 1 cannot cite event 1, which is cited already or does not exist";
-    check(answer("m1", "Hi."), &[1, 0], later);
+    check(Fact::StepStart { turn: 1, step: 2 }, &[0], Rule::NotSurface);
+    check(answer("m1", "Hi."), &[0, 0], Rule::Source { cited: 0 });
+    check(answer("m1", "Hi."), &[2, 0], Rule::Source { cited: 2 });
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn rerun(recording: &Path) -> Rerun {
 fn check(folder: &Path) -> Rerun {
     let path = folder.join("session.jsonl");
     let again = rerun(&path);
+    session::validate(&again.recording).unwrap();
     assert_eq!(reduced(&again.recording), reduced(&session::read(&path).unwrap()), "{path:?}");
     again
 }

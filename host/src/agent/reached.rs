@@ -24,7 +24,7 @@ impl Reachable for Core {
     }
 
     fn inbox(&self) -> Inbox {
-        self.state().inbox.waiting().clone()
+        self.state().log.waiting().clone()
     }
 
     fn events(&self, from: u64, most: u64) -> String {

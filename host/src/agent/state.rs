@@ -6,18 +6,17 @@ use lockgate_plugin_api::Message;
 use tokio::sync::watch;
 
 use super::Status;
-use super::inbox::{Boundary, Claimed, Inbox};
+use super::inbox::{self, Boundary, Claimed};
 use super::turn::{Ending, TurnError};
 use crate::approval::Approvals;
 use crate::session::{
-    AbortCause, ApprovalPolicy, CallConfig, Fact, HeaderReason, InboxTarget, LogError,
+    AbortCause, ApprovalPolicy, CallConfig, Event, Fact, HeaderReason, InboxTarget, LogError,
     RequestHeader, SessionLog, TurnEndReason,
 };
 use crate::signal::Signal;
 
 pub(super) struct State {
     pub(super) log: SessionLog,
-    pub(super) inbox: Inbox,
     /// The turn that runs; none while idle.
     running: Option<Running>,
     status: watch::Sender<Status>,
@@ -49,7 +48,6 @@ impl State {
     pub(super) fn new(log: SessionLog) -> Self {
         Self {
             log,
-            inbox: Inbox::default(),
             running: None,
             status: watch::Sender::new(Status::Idle),
             introduced: Signal::new(),
@@ -76,22 +74,31 @@ impl State {
 
     /// Takes the messages that enter at a boundary.
     pub(super) fn claim(&mut self, boundary: Boundary) -> Result<Claimed, LogError> {
-        self.inbox.claim(&mut self.log, boundary)
+        inbox::claim(&mut self.log, boundary)
+    }
+
+    /// Whether nothing waits for the next step.
+    pub(super) fn lets_turn_end(&self) -> bool {
+        self.log.waiting().next_step.is_empty()
     }
 
     /// Puts `message` last in one of the inbox's lists.
     pub(super) fn push(&mut self, target: InboxTarget, message: Message) -> Result<(), LogError> {
-        self.inbox.push(&mut self.log, target, message)
+        inbox::push(&mut self.log, target, message)
     }
 
     /// Appends the header of a request, and the model it is for, where they differ from the last.
     pub(super) fn announce(&mut self, header: RequestHeader) -> Result<(), LogError> {
-        let last = self.last(|it| {
-            if let Fact::RequestHeader { header, .. } = it { Some(header) } else { None }
-        });
+        fn of(event: &Event) -> Option<&RequestHeader> {
+            if let Fact::RequestHeader { header, .. } = &event.fact { Some(header) } else { None }
+        }
+        let last = self.log.events().iter().rev().find_map(of);
         let CallConfig { provider, model, .. } = header.config.clone();
         let reason = match last {
             None => HeaderReason::Initial,
+            Some(_) if !self.log.live().iter().rev().any(|it| of(it).is_some()) => {
+                HeaderReason::Resume
+            }
             Some(last) if *last != header => HeaderReason::Change,
             Some(_) => return Ok(()),
         };
@@ -139,7 +146,7 @@ impl State {
     /// Empties the inbox and remembers who cancelled the turn. Returns the turn's signal, to be
     /// fired when the lock is gone.
     pub(super) fn cancel(&mut self, cause: AbortCause) -> (Result<(), LogError>, Option<Signal>) {
-        let cleared = self.inbox.clear(&mut self.log);
+        let cleared = inbox::clear(&mut self.log);
         if let Some(running) = &mut self.running {
             running.woken = false;
         }
@@ -187,8 +194,7 @@ impl State {
         if self.running.is_some() {
             return Ok(None);
         }
-        let number = self.next_turn();
-        self.append(Fact::TurnStart { turn: number })?;
+        let number = self.start()?;
         self.failure = None;
         Ok(Some((number, self.run(true))))
     }
@@ -216,10 +222,11 @@ impl State {
                 (reason, false)
             }
         };
-        if let Err(error) = self.append(Fact::TurnEnd { turn, reason }) {
+        let closed = self.log.close_step();
+        if let Err(error) = closed.and_then(|()| self.append(Fact::TurnEnd { turn, reason })) {
             self.fail(error);
         }
-        if (goes_on || woken) && !self.inbox.is_empty() && self.failure.is_none() {
+        if (goes_on || woken) && self.waits() && self.failure.is_none() {
             return self.open();
         }
         self.status.send_replace(Status::Idle);
@@ -227,21 +234,30 @@ impl State {
     }
 
     fn open(&mut self) -> Option<Turn> {
-        let number = self.next_turn();
-        if let Err(error) = self.append(Fact::TurnStart { turn: number }) {
-            self.fail(error);
-            self.status.send_replace(Status::Idle);
-            return None;
-        }
+        let number = match self.start() {
+            Ok(number) => number,
+            Err(error) => {
+                self.fail(error);
+                self.status.send_replace(Status::Idle);
+                return None;
+            }
+        };
         let signal = self.run(false);
         let claimed = self.introduced.has_fired().then(|| self.claim(Boundary::Turn));
         Some(Turn { number, signal, claimed })
     }
 
-    fn next_turn(&self) -> u32 {
-        let last =
-            self.last(|it| if let Fact::TurnStart { turn } = it { Some(*turn) } else { None });
-        1 + last.unwrap_or(0)
+    /// Begins a turn in the log. One that could not be ended there is ended first.
+    fn start(&mut self) -> Result<u32, LogError> {
+        self.log.close_turn()?;
+        let turn = self.log.next_turn();
+        self.append(Fact::TurnStart { turn })?;
+        Ok(turn)
+    }
+
+    /// Whether anything waits in the inbox.
+    fn waits(&self) -> bool {
+        !self.lets_turn_end() || !self.log.waiting().next_turn.is_empty()
     }
 
     /// A turn runs now: its signal.
@@ -266,7 +282,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Header;
+    use crate::session::{Header, Rule, Violation};
 
     #[test]
     fn a_cancellation_that_comes_too_late_for_a_turn_stops_the_next() {
@@ -300,9 +316,9 @@ mod tests {
         let mut state = running();
         state.cancel(AbortCause::User).0.unwrap();
         send(&mut state, true);
-        let error = TurnError::Log(LogError::NotSurface { seq: 7 });
+        let error = TurnError::Log(Violation { seq: 7, rule: Rule::NoTurn }.into());
         assert!(state.close(1, Err(error)).is_none());
-        assert!(matches!(*state.failure().unwrap(), LogError::NotSurface { seq: 7 }));
+        assert!(matches!(*state.failure().unwrap(), LogError::Invalid(Violation { seq: 7, .. })));
         assert_eq!(*state.status().borrow(), Status::Idle);
         assert_eq!(send(&mut state, true), Some(2));
         assert!(state.failure().is_none());
@@ -324,7 +340,8 @@ mod tests {
 
     #[test]
     fn a_request_is_announced_where_it_differs_from_the_last() {
-        let mut state = State::new(SessionLog::ephemeral(Header::new(None, 5), || 42));
+        let mut state = running();
+        let before = state.log.events().len();
         let header = |model: &str, system: Option<&str>| {
             let config = serde_json::json!({ "provider": "p", "model": model });
             RequestHeader {
@@ -337,7 +354,8 @@ mod tests {
         for (model, system) in [("a", None), ("a", None), ("a", Some("s")), ("b", Some("s"))] {
             state.announce(header(model, system)).unwrap();
         }
-        let facts: Vec<Fact> = state.log.events().iter().map(|it| it.fact.clone()).collect();
+        let facts: Vec<Fact> =
+            state.log.events()[before..].iter().map(|it| it.fact.clone()).collect();
         let announced =
             |model, system, reason| Fact::RequestHeader { header: header(model, system), reason };
         let moved = |model: &str| Fact::RequestContext {

@@ -32,7 +32,7 @@ pub(super) async fn run(
     let Place { turn, step } = place;
     core.state().append(Fact::StepStart { turn, step })?;
     let result = take(core, place, signal, entered).await;
-    let closed = core.state().append(Fact::StepEnd { turn, step });
+    let closed = core.state().log.close_step();
     let reason = result?;
     closed?;
     Ok(reason)

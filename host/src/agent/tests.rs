@@ -3,6 +3,7 @@
 mod cancelled;
 mod checkpoints;
 mod prompted;
+mod resumed;
 
 use std::fs;
 
@@ -52,10 +53,20 @@ impl Session {
         session_start_grace: Duration,
         directory: TempDir,
     ) -> Self {
-        let (show, seen) = watch::channel(Vec::new());
         let path = directory.path().join("session.jsonl");
-        let mut log =
+        let log =
             SessionLog::create(&path, Header::new(None, 5), || 42).expect("the directory is ours");
+        Self::on(model, registry, session_start_grace, directory, log)
+    }
+
+    fn on(
+        model: Arc<dyn Model>,
+        registry: Arc<Registry>,
+        session_start_grace: Duration,
+        directory: TempDir,
+        mut log: SessionLog,
+    ) -> Self {
+        let (show, seen) = watch::channel(Vec::new());
         log.observe(move |event| show.send_modify(|it: &mut Vec<_>| it.push(event.clone())));
         let options = AgentOptions {
             cwd: Some("/work".into()),

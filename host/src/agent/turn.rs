@@ -112,11 +112,11 @@ pub(super) async fn run(core: &Core, turn: Turn) -> Result<Ending, TurnError> {
         }
         uncancelled(&signal)?;
         if let Some(reason) = &ending {
-            if core.state().inbox.lets_turn_end() {
+            if core.state().lets_turn_end() {
                 seam::turn_stopping(&core.registry.snapshot(), core.id, turn, &signal).await?;
                 uncancelled(&signal)?;
             }
-            if core.state().inbox.lets_turn_end() {
+            if core.state().lets_turn_end() {
                 return Ok(Ending::Ended(reason.clone()));
             }
         }

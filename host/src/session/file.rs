@@ -1,7 +1,7 @@
 //! The file of a log: one writer, whole lines, and when they are on the disk.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +55,34 @@ impl LogFile {
         Ok(Self::of(path, file, 0))
     }
 
+    /// The file at `path`, and what is in it.
+    pub(super) fn open(path: &Path) -> Result<(Self, Vec<u8>), LogError> {
+        let failed = |cause| LogError::Open { path: path.to_owned(), cause };
+        let mut file = OpenOptions::new().read(true).append(true).open(path).map_err(failed)?;
+        lock(&file, path, failed)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let length = length(&bytes);
+        Ok((Self::of(path, file, length), bytes))
+    }
+
+    /// Ends a last line that is whole but for its line break.
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        (&*self.file).write_all(b"\n")?;
+        self.length += 1;
+        Ok(())
+    }
+
+    /// Cuts `end` off, all that comes after `kept` bytes, once the file at `torn` has it.
+    pub(super) fn cut(&mut self, kept: &[u8], end: &[u8], torn: &Path) -> io::Result<()> {
+        let mut other = OpenOptions::new().append(true).create(true).open(torn)?;
+        other.write_all(end)?;
+        other.write_all(b"\n")?;
+        other.sync_all()?;
+        self.length = length(kept);
+        self.file.set_len(self.length)
+    }
+
     fn of(path: &Path, file: File, length: u64) -> Self {
         Self {
             path: path.to_owned(),
@@ -75,8 +103,7 @@ impl LogFile {
             self.file.set_len(self.length)?;
             self.torn = false;
         }
-        let length =
-            self.length + u64::try_from(line.len()).expect("a length is at most 64 bits wide");
+        let length = self.length + length(&line);
         if let Err(error) = self.write(&line, length) {
             self.torn = self.file.set_len(self.length).is_err();
             return Err(error);
@@ -129,6 +156,10 @@ impl Unsynced {
         self.synced.fetch_max(self.length, Ordering::AcqRel);
         Ok(())
     }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).expect("a length is at most 64 bits wide")
 }
 
 /// Waits until the directory of `path` has it on the disk: a file is lost with its name.

@@ -4,20 +4,30 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use lockgate_plugin_api::{Inbox, SessionSource};
 use thiserror::Error;
 
+use super::course::Course;
 use super::file::{LogFile, SyncPolicy, Unsynced};
+use super::repair::{self, Closing};
+use super::rule::Violation;
 use super::{Event, Fact, Header, SurfaceOp};
 
 /// A log that grows, in memory and, unless it is ephemeral, in a file.
 ///
 /// Appending takes the log whole, so an observer cannot append in its turn.
 pub struct SessionLog {
-    header: Header,
-    events: Vec<Event>,
-    file: Option<LogFile>,
-    clock: fn() -> u64,
+    pub(super) header: Header,
+    pub(super) events: Vec<Event>,
+    /// What they have come to.
+    pub(super) course: Course,
+    pub(super) file: Option<LogFile>,
+    pub(super) clock: fn() -> u64,
     observer: Option<Observer>,
+    /// How the session came to start.
+    pub(super) source: SessionSource,
+    /// How many events were there before that.
+    pub(super) live_from: usize,
 }
 
 type Observer = Box<dyn Fn(&Event) + Send + Sync>;
@@ -29,6 +39,15 @@ pub enum LogError {
     /// The file exists already, or cannot be made.
     #[error("cannot create the session log `{}`", path.display())]
     Create {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The file is not there, or cannot be read or written.
+    #[error("cannot open the session log `{}`", path.display())]
+    Open {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -52,20 +71,9 @@ pub enum LogError {
         #[source]
         cause: io::Error,
     },
-    /// An event that does not stand in the conversation named sources.
-    #[error("event {seq} does not stand in the conversation and cannot cite events")]
-    NotSurface {
-        /// The event's number, which the next one gets.
-        seq: u64,
-    },
-    /// An event named a source that is not before it, or named one twice.
-    #[error("event {seq} cannot cite event {cited}, which is cited already or does not exist")]
-    Source {
-        /// The event's number, which the next one gets.
-        seq: u64,
-        /// The source.
-        cited: u64,
-    },
+    /// An event has no place where it was to stand.
+    #[error(transparent)]
+    Invalid(#[from] Violation),
     /// The file may not be on the disk whole.
     #[error("cannot flush the session log `{}`", path.display())]
     Flush {
@@ -93,7 +101,16 @@ impl SessionLog {
 
     /// A log that is in no file; `clock` gives Unix milliseconds.
     pub fn ephemeral(header: Header, clock: fn() -> u64) -> Self {
-        Self { header, events: Vec::new(), file: None, clock, observer: None }
+        Self {
+            course: Course::new(&header),
+            header,
+            events: Vec::new(),
+            file: None,
+            clock,
+            observer: None,
+            source: SessionSource::Startup,
+            live_from: 0,
+        }
     }
 
     /// The same log, with its lines on the disk when `policy` says; for a log in a file.
@@ -119,6 +136,26 @@ impl SessionLog {
         &self.events
     }
 
+    /// What waits for the session's agent.
+    pub fn waiting(&self) -> &Inbox {
+        &self.course.waiting
+    }
+
+    /// How the session came to start.
+    pub(crate) fn source(&self) -> SessionSource {
+        self.source
+    }
+
+    /// What happened since then.
+    pub(crate) fn live(&self) -> &[Event] {
+        &self.events[self.live_from..]
+    }
+
+    /// The number of the next turn.
+    pub(crate) fn next_turn(&self) -> u32 {
+        self.course.turns + 1
+    }
+
     /// Appends `fact` and returns its number.
     ///
     /// A message of the conversation comes last in it. A fact of an unknown type is marked as one
@@ -126,9 +163,10 @@ impl SessionLog {
     ///
     /// # Errors
     ///
-    /// [`LogError::Append`] if it cannot be written.
+    /// [`LogError::Invalid`] if it has no place there, [`LogError::Append`] if it cannot be
+    /// written.
     pub fn append(&mut self, fact: Fact) -> Result<u64, LogError> {
-        self.commit(fact, None)
+        self.commit(fact, None, (self.clock)())
     }
 
     /// Appends `fact`, a message of the conversation made from the events `sources`, and returns
@@ -136,22 +174,32 @@ impl SessionLog {
     ///
     /// # Errors
     ///
-    /// [`LogError::NotSurface`] if it is no message of the conversation, [`LogError::Source`]
-    /// unless the sources are earlier events and different ones, [`LogError::Append`] if it cannot
-    /// be written.
+    /// [`LogError::Invalid`] if it has no place there, is no message of the conversation or cites
+    /// what it cannot, [`LogError::Append`] if it cannot be written.
     pub fn append_from(&mut self, fact: Fact, sources: Vec<u64>) -> Result<u64, LogError> {
-        let seq = self.next_seq();
-        if fact.surface().is_none() {
-            return Err(LogError::NotSurface { seq });
+        self.commit(fact, Some(sources), (self.clock)())
+    }
+
+    /// Ends the step that is open, if one is. A call of it without a result gets a failure.
+    pub(crate) fn close_step(&mut self) -> Result<(), LogError> {
+        self.close(repair::of_step)
+    }
+
+    /// Ends the turn that is open, if one is, as interrupted. Returns its number.
+    pub(crate) fn close_turn(&mut self) -> Result<Option<u32>, LogError> {
+        let open = self.course.turn.as_ref().map(|it| it.number);
+        self.close(repair::of_turn)?;
+        Ok(open)
+    }
+
+    /// Appends one event after the other. They are as old as the last: nobody knows when what they
+    /// stand for happened.
+    fn close(&mut self, next: impl Fn(&Course) -> Option<Closing>) -> Result<(), LogError> {
+        let time = self.events.last().and_then(|it| it.time).unwrap_or_else(self.clock);
+        while let Some((fact, sources)) = next(&self.course) {
+            self.commit(fact, sources, time)?;
         }
-        let mut sorted = sources.clone();
-        sorted.sort_unstable();
-        let twice = sorted.windows(2).find(|it| it[0] == it[1]).map(|it| it[0]);
-        let last = sorted.last().copied().filter(|it| *it >= seq);
-        if let Some(cited) = twice.or(last) {
-            return Err(LogError::Source { seq, cited });
-        }
-        self.commit(fact, Some(sources))
+        Ok(())
     }
 
     /// Waits until everything appended is on the disk, whatever the policy. Blocks.
@@ -177,30 +225,37 @@ impl SessionLog {
         }
     }
 
-    fn commit(&mut self, fact: Fact, sources: Option<Vec<u64>>) -> Result<u64, LogError> {
-        let seq = self.next_seq();
-        let event = Event {
-            seq: Some(seq),
-            time: Some((self.clock)()),
+    fn commit(
+        &mut self,
+        fact: Fact,
+        sources: Option<Vec<u64>>,
+        time: u64,
+    ) -> Result<u64, LogError> {
+        self.write(Event {
+            seq: Some(self.course.next()),
+            time: Some(time),
             surface_op: fact.surface().map(|_| SurfaceOp::Append),
             source_event_seqs: sources,
             ignorable: matches!(fact, Fact::Other { .. }),
             fact,
-        };
+        })
+    }
+
+    /// Appends `event` and returns its number.
+    pub(super) fn write(&mut self, event: Event) -> Result<u64, LogError> {
+        let seq = self.course.next();
+        self.course.check(&event)?;
         if let Some(file) = &mut self.file
             && let Err(cause) = file.write_line(&event)
         {
             return Err(LogError::Append { seq, path: file.path.clone(), cause });
         }
+        self.course.take(&event);
         self.events.push(event);
         if let (Some(observer), Some(event)) = (&self.observer, self.events.last()) {
             observer(event);
         }
         Ok(seq)
-    }
-
-    fn next_seq(&self) -> u64 {
-        u64::try_from(self.events.len()).expect("a length is at most 64 bits wide")
     }
 }
 

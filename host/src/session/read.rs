@@ -64,7 +64,12 @@ pub enum LineError {
 pub fn read(path: &Path) -> Result<Recording, ReadError> {
     let file =
         File::open(path).map_err(|cause| ReadError::Open { path: path.to_owned(), cause })?;
-    let mut lines = (1..).zip(BufReader::new(file).lines());
+    parse(path, BufReader::new(file))
+}
+
+/// What `lines`, the lines of the log at `path`, say.
+pub(super) fn parse(path: &Path, lines: impl BufRead) -> Result<Recording, ReadError> {
+    let mut lines = (1..).zip(lines.lines());
     let failed = |line| move |cause| ReadError::Line { path: path.to_owned(), line, cause };
     let Some((line, first)) = lines.next() else { return Err(failed(1)(LineError::NoHeader)) };
     let header = header(first).map_err(failed(line))?;
@@ -73,6 +78,12 @@ pub fn read(path: &Path) -> Result<Recording, ReadError> {
         recording.events.extend(events(text).map_err(failed(line))?);
     }
     Ok(recording)
+}
+
+/// Whether `bytes` are a whole line of a log, its first one or a later one.
+pub(super) fn is_line(bytes: &[u8], is_first: bool) -> bool {
+    let Ok(line) = String::from_utf8(bytes.to_vec()) else { return false };
+    if is_first { header(Ok(line)).is_ok() } else { events(Ok(line)).is_ok() }
 }
 
 /// What decides how the rest of a line is read.

@@ -88,9 +88,21 @@ impl Stage {
     /// As [`open`](Self::open), with these options for the rest.
     pub(crate) fn open_with(
         script: Value,
+        orders: Value,
+        host: HostOptions,
+        agent: AgentOptions,
+    ) -> Self {
+        let log = SessionLog::ephemeral(Header::new(None, 5), || 42);
+        Self::open_on(script, orders, host, agent, log)
+    }
+
+    /// As [`open_with`](Self::open_with), on this log.
+    pub(crate) fn open_on(
+        script: Value,
         mut orders: Value,
         host: HostOptions,
         agent: AgentOptions,
+        mut log: SessionLog,
     ) -> Self {
         let files = plugin_dir(&["puppet"]);
         let path = files.path().join("model.json");
@@ -112,7 +124,6 @@ impl Stage {
         let host = host.unwrap();
 
         let (show, events) = watch::channel(Vec::new());
-        let mut log = SessionLog::ephemeral(Header::new(None, 5), || 42);
         log.observe(move |event| show.send_modify(|it: &mut Vec<_>| it.push(event.clone())));
         let agent = host.agent(model, log, agent).unwrap();
         Self { agent, host, seen: Seen { events, answers }, hold: Hold { files } }

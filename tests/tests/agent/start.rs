@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use lockgate::session::AbortCause;
+use lockgate::session::{AbortCause, Header, SessionLog};
+use lockgate::{AgentOptions, HostOptions};
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::stage::{ABORTED, ASKED, COMPLETED, LONG, Stage};
 
@@ -31,6 +33,24 @@ async fn the_first_request_waits_for_session_start() {
             COMPLETED,
         ],
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_start_is_told_whether_the_session_was_there_before() {
+    async fn check(log: SessionLog, expected: &str) {
+        let orders = json!({"session_start": ["inject:{at}"]});
+        let agent = AgentOptions { session_start_grace: LONG, ..AgentOptions::default() };
+        let stage = Stage::open_on(json!([]), orders, HostOptions::default(), agent, log);
+        stage.seen.until(expected).await;
+    }
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("log");
+    let log = SessionLog::create(&path, Header::new(None, 5), || 42).unwrap();
+    let fork = log.fork(0, None).unwrap();
+    drop(log);
+    check(fork, "spliced next-step 0 +startup").await;
+    let (log, _) = SessionLog::resume(&path, || 42).unwrap();
+    check(log, "spliced next-step 0 +resume").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
