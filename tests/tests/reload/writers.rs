@@ -1,28 +1,42 @@
 //! However a file is replaced, one replacement is one load, of a whole file.
 
+use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use lockgate::{HostOptions, WatchOptions};
+
 use crate::stage::{Stage, build, good};
 
-/// How often each way is tried.
-const TIMES: usize = 3;
+/// How often each way is tried: `LOCKGATE_WRITERS` times where that is set.
+static TIMES: LazyLock<usize> = LazyLock::new(|| {
+    env::var("LOCKGATE_WRITERS").map_or(3, |it| it.parse().expect("LOCKGATE_WRITERS is a number"))
+});
 
 /// Replaces the plugin by `write`, which is given where it stands, a directory aside, and the next
 /// build; each time there is one load, and it is of that build.
 async fn check(write: impl Fn(&Path, &Path, &[u8]) + Copy + Send + 'static) {
-    let stage = Stage::new();
-    for number in 1..=TIMES {
+    check_with(WatchOptions::default(), write).await;
+}
+
+/// As [`check`], with this watch.
+async fn check_with(
+    watch: WatchOptions,
+    write: impl Fn(&Path, &Path, &[u8]) + Copy + Send + 'static,
+) {
+    let stage = Stage::with(HostOptions::default(), watch);
+    for number in 1..=*TIMES {
         replace(&stage, &build(&good(number)), write).await;
         stage.until_live(&good(number)).await;
     }
-    stage.put(&build(&good(TIMES + 1)));
-    stage.until_live(&good(TIMES + 1)).await;
-    stage.until_loads(TIMES + 2).await;
+    stage.put(&build(&good(*TIMES + 1)));
+    stage.until_live(&good(*TIMES + 1)).await;
+    stage.until_loads(*TIMES + 2).await;
 }
 
 async fn replace(
@@ -163,7 +177,9 @@ async fn written_beside_and_moved() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_builds_in_a_row_are_one() {
-    check(|file, _, bytes| {
+    // Longer than a busy machine takes from one to the next.
+    let watch = WatchOptions { quiet: Duration::from_millis(500), ..WatchOptions::default() };
+    check_with(watch, |file, _, bytes| {
         for stamp in ["00000000x-", "00000000y-"] {
             fs::write(file, build(stamp)).unwrap();
             thread::sleep(Duration::from_millis(20));
@@ -199,7 +215,7 @@ async fn a_link_to_a_directory_that_is_changed_to_another() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changes_nothing_loads_nothing() {
     let stage = Stage::new();
-    for _ in 0..TIMES {
+    for _ in 0..*TIMES {
         let touch = |file: &Path, _: &Path, bytes: &[u8]| {
             let out = File::options().write(true).open(file).unwrap();
             out.set_modified(SystemTime::now()).unwrap();
