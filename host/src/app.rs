@@ -6,9 +6,12 @@ mod cargo;
 mod demo;
 mod dev;
 mod host_setup;
+mod moment;
 mod plugins;
 mod run;
 mod screen;
+mod session_file;
+mod sessions;
 mod typed;
 mod watch_plugins;
 mod watch_session;
@@ -53,6 +56,9 @@ enum Command {
     /// Looks at plugins.
     #[command(subcommand)]
     Plugins(plugins::PluginsCommand),
+    /// Looks at recorded sessions.
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
 }
 
 /// Where plugins and their configuration come from.
@@ -117,6 +123,7 @@ pub fn main() -> ExitCode {
             Command::Run(args) => run::run(args).await,
             Command::Call(args) => call::call(args).await,
             Command::Plugins(command) => plugins::plugins(command).await,
+            Command::Sessions(command) => sessions::sessions(command),
             Command::Probe { file, config } => plugins::probe(&file, &config),
         }
     });

@@ -36,7 +36,7 @@ pub use outcome::{
     AbortCause, ApprovalOutcome, ApprovalPolicy, HeaderReason, InboxTarget, RequestHeader,
     SpliceOutcome, Todo, TodoStatus, TurnEndReason,
 };
-pub use read::{LineError, ReadError, read};
+pub use read::{LineError, ReadError, read, read_whole_lines};
 pub use resume::{Repair, ResumeError};
 pub use rule::{Rule, Violation};
 

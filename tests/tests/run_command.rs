@@ -96,7 +96,7 @@ fn a_session_is_never_written_over_a_file_that_is_there() {
         &run_with(&["--session", "log.jsonl"]),
         FAILED,
         "",
-        "error: cannot create the session log `log.jsonl`: File exists (os error 17)\n",
+        "error: there is a file `log.jsonl` already: --resume goes on with it\n",
     );
     assert_eq!(fs::read_to_string(stage.path("log.jsonl")).unwrap(), "precious");
     assert!(!stage.path("made").exists());

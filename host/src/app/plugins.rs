@@ -1,11 +1,9 @@
 //! `lockgate plugins`: what is there, what it says of itself, and whether it would load here.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use serde_json::json;
 
@@ -131,7 +129,7 @@ fn list(setup: &Setup, host: &Host, json: bool) -> Result<(), Failure> {
         });
         return Ok(());
     }
-    let mut table = table();
+    let mut table = screen::table();
     table.set_header(["plugin", "version", "state", "listens to", "tools", "file"]);
     for report in &reports {
         let manifest = report.manifest.as_ref();
@@ -154,7 +152,7 @@ fn order(setup: &Setup, json: bool) -> Result<Ending, Failure> {
         screen::json(&chains)?;
         return Ok(Ending::Done);
     }
-    let mut table = table();
+    let mut table = screen::table();
     table.set_header(["seam", "priority", "plugin", "listener", "required", "state"]);
     for place in &chains {
         table.add_row([
@@ -168,16 +166,6 @@ fn order(setup: &Setup, json: bool) -> Result<Ending, Failure> {
     }
     screen::out(&format!("{table}\n"))?;
     Ok(Ending::Done)
-}
-
-/// A table that fits the terminal; without one it is as wide as it needs to be.
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    if std::io::stdout().is_terminal() {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-    }
-    table
 }
 
 fn row(report: &PluginReport) -> serde_json::Value {
@@ -268,7 +256,7 @@ fn quarantine(command: &QuarantineCommand) -> Result<Ending, Failure> {
             screen::line("no build is shut out");
         }
         QuarantineCommand::List { json: false } => {
-            let mut table = table();
+            let mut table = screen::table();
             table.set_header(["build", "plugin", "why"]);
             for (hash, why) in quarantine.builds() {
                 table.add_row([&hash[..hash.len().min(16)], &why.plugin, &why.reason]);

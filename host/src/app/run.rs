@@ -1,7 +1,5 @@
 //! `lockgate run`: one agent session.
 
-use std::fs;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +7,8 @@ use clap::Args;
 use lockgate_plugin_api::Message;
 
 use super::approve::{self, Approve};
-use super::host_setup::{Setup, state_dir};
+use super::host_setup::Setup;
+use super::session_file::{SessionArgs, SessionFile};
 use super::typed::Typed;
 use super::watch_plugins;
 use super::watch_session::{self, Watched};
@@ -18,7 +17,7 @@ use crate::agent::{Agent, AgentOptions, MAX_PARALLEL_TOOL_CALLS, SESSION_START_G
 use crate::approval::Approvals;
 use crate::host::Host;
 use crate::model::{self, Model, ModelSpec};
-use crate::session::{AbortCause, Header, SessionLog, SyncPolicy, TurnEndReason, unix_millis};
+use crate::session::{AbortCause, SessionLog, SyncPolicy, TurnEndReason};
 use crate::trail::TrailSink;
 use crate::watch::WatchOptions;
 
@@ -29,9 +28,8 @@ pub(super) struct RunArgs {
     /// The model: replay:FILE (a recorded session) or script:FILE (answers written by hand).
     #[arg(long, value_name = "SPEC", env = "LOCKGATE_MODEL", value_parser = super::model_spec)]
     model: Option<ModelSpec>,
-    /// The new file for the session's log, instead of one in the user's state directory.
-    #[arg(long, value_name = "FILE", env = "LOCKGATE_SESSION")]
-    session: Option<PathBuf>,
+    #[command(flatten)]
+    session: SessionArgs,
     /// What becomes of tool calls that somebody should be asked about.
     #[arg(long, value_enum, env = "LOCKGATE_APPROVE")]
     approve: Option<Approve>,
@@ -49,6 +47,7 @@ pub(super) struct RunArgs {
 pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     let trail = (!args.json).then(|| TrailSink::new(|entry| screen::decision(&entry)));
     let typed = Arc::new(Typed::new());
+    let cwd_is_said = args.plugins.cwd.is_some();
     let mut setup = args.plugins.setup(trail)?;
     setup.options.approver = Some(approve::person(Arc::clone(&typed)));
     let approvals = setup.approvals(args.approve);
@@ -63,14 +62,21 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
             return Err("no model is set: use --model replay:FILE or --model script:FILE".into());
         }
     };
+    if let Some(cwd) = args.session.cwd()? {
+        if cwd_is_said && cwd != setup.cwd {
+            let (cwd, said) = (cwd.display(), setup.cwd.display());
+            return Err(format!("the session works in `{cwd}`, and not in `{said}`").into());
+        }
+        setup.cwd = cwd;
+    }
     let model: Arc<dyn Model> = model::open(&spec, &setup.cwd)?.into();
-    let path = match args.session {
-        Some(path) => path,
-        None => new_session_file()?,
-    };
     // Before any plugin runs: a log that cannot be written must not cost a session.
-    let log = SessionLog::create(&path, header(&setup), unix_millis)?
-        .with_sync(setup.config.sync.unwrap_or_default());
+    let file = args.session.open(&setup.cwd)?;
+    if !args.json {
+        file.introduce();
+    }
+    let SessionFile { path, log, .. } = file;
+    let log = log.with_sync(setup.config.sync.unwrap_or_default());
     let session = Session::start(&setup, Arc::clone(&model), log, approvals, args.json)?;
     watched.store(true, Ordering::Relaxed);
     let _watching =
@@ -92,22 +98,6 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
         screen::aside(&format!("session log: {}", path.display()));
     }
     Ok(ending)
-}
-
-fn header(setup: &Setup) -> Header {
-    Header::new(Some(setup.cwd.clone()), unix_millis())
-}
-
-/// A file that does not exist yet, in the user's directory for state.
-fn new_session_file() -> Result<PathBuf, Failure> {
-    let state = state_dir()
-        .ok_or("there is no place for the session's log: use --session FILE or set HOME")?;
-    let dir = state.join("sessions");
-    fs::create_dir_all(&dir).map_err(|error| {
-        format!("cannot make the directory for session logs `{}`: {error}", dir.display())
-    })?;
-    let id = uuid::Uuid::new_v4();
-    Ok(dir.join(format!("{}-{id}.jsonl", unix_millis())))
 }
 
 /// An agent that the person watches.

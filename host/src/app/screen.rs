@@ -1,11 +1,12 @@
 //! What the person sees: lines on standard error, data on standard output.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use anstream::eprintln;
 use clap::builder::styling::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table, presets};
 use lockgate_plugin_api::{Block, Message};
 use serde::Serialize;
 
@@ -129,7 +130,7 @@ pub(super) fn question(tool: &str, arguments: &str, reason: Option<&str>) {
 }
 
 /// A text that moves no cursor and hides nothing: what a model wrote is shown to whoever decides.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let shown =
         |it: char| if it.is_control() { it.escape_default().to_string() } else { it.into() };
     text.chars().map(shown).collect()
@@ -152,6 +153,16 @@ pub(super) fn first_line(text: &str) -> String {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     if lines.next().is_some() { format!("{first} …") } else { first.to_owned() }
+}
+
+/// A table that fits the terminal; without one it is as wide as it needs to be.
+pub(super) fn table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    if io::stdout().is_terminal() {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
+    table
 }
 
 /// One value as JSON on standard output, a line of its own.

@@ -67,3 +67,15 @@ fn ending(reason: &TurnEndReason) -> Option<String> {
         }
     }
 }
+
+/// How a turn ended, in a word or two.
+pub(super) fn ending_word(reason: &TurnEndReason) -> &'static str {
+    match reason {
+        TurnEndReason::Completed => "completed",
+        TurnEndReason::Blocked => "blocked",
+        TurnEndReason::MaxTokens => "cut off",
+        TurnEndReason::Interrupted => "interrupted",
+        TurnEndReason::Aborted { .. } => "cancelled",
+        TurnEndReason::Error { .. } => "failed",
+    }
+}

@@ -1,7 +1,7 @@
 //! Reading a log, line by line.
 
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
@@ -67,6 +67,24 @@ pub fn read(path: &Path) -> Result<Recording, ReadError> {
     parse(path, BufReader::new(file))
 }
 
+/// As [`read`], without part of a line at the end: what is left of a crash, or not all there yet.
+///
+/// # Errors
+///
+/// As for [`read`].
+pub fn read_whole_lines(path: &Path) -> Result<Recording, ReadError> {
+    let bytes = fs::read(path).map_err(|cause| ReadError::Open { path: path.to_owned(), cause })?;
+    parse(path, whole_lines(&bytes))
+}
+
+/// The lines of a log but for a part of one at its end. A part of a line is no JSON: what can be
+/// read is whole, and lacks its line break at most. A log of less than a line is left as it is.
+pub(super) fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let length = bytes.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+    let (lines, end) = bytes.split_at(length);
+    if lines.is_empty() || is_event(end) { bytes } else { lines }
+}
+
 /// What `lines`, the lines of the log at `path`, say.
 pub(super) fn parse(path: &Path, lines: impl BufRead) -> Result<Recording, ReadError> {
     let mut lines = (1..).zip(lines.lines());
@@ -80,10 +98,8 @@ pub(super) fn parse(path: &Path, lines: impl BufRead) -> Result<Recording, ReadE
     Ok(recording)
 }
 
-/// Whether `bytes` are a whole line of a log, its first one or a later one.
-pub(super) fn is_line(bytes: &[u8], is_first: bool) -> bool {
-    let Ok(line) = String::from_utf8(bytes.to_vec()) else { return false };
-    if is_first { header(Ok(line)).is_ok() } else { events(Ok(line)).is_ok() }
+fn is_event(line: &[u8]) -> bool {
+    String::from_utf8(line.to_vec()).is_ok_and(|it| events(Ok(it)).is_ok())
 }
 
 /// What decides how the rest of a line is read.

@@ -67,24 +67,21 @@ impl SessionLog {
     /// event that is not known or not in its place.
     pub fn resume(path: &Path, clock: fn() -> u64) -> Result<(Self, Repair), ResumeError> {
         let (mut file, bytes) = LogFile::open(path)?;
-        let whole = bytes.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
-        let (lines, end) = bytes.split_at(whole);
-        // A part of a line is no JSON: what can be read lacks its line break at most.
-        let is_whole = !end.is_empty() && read::is_line(end, lines.is_empty());
-        let readable = if is_whole || lines.is_empty() { &bytes[..] } else { lines };
-        let recording = read::parse(path, readable)?;
+        let lines = read::whole_lines(&bytes);
+        let torn_off = &bytes[lines.len()..];
+        let recording = read::parse(path, lines)?;
         let course = validate(&recording.header, &recording.events)
             .map_err(|cause| ResumeError::Invalid { path: path.to_owned(), cause })?;
 
         let failed = |cause| LogError::Open { path: path.to_owned(), cause };
         let mut repair = Repair::default();
-        if is_whole {
-            file.end_line().map_err(failed)?;
-        } else if !end.is_empty() {
+        if !torn_off.is_empty() {
             let torn = beside(path);
-            file.cut(lines, end, &torn)
+            file.cut(lines, torn_off, &torn)
                 .map_err(|cause| ResumeError::Torn { path: torn.clone(), cause })?;
             repair.torn = Some(torn);
+        } else if !lines.ends_with(b"\n") {
+            file.end_line().map_err(failed)?;
         }
         let mut log = Self::ephemeral(recording.header, clock);
         log.file = Some(file);
