@@ -47,6 +47,13 @@ pub struct Config {
     pub system: Option<String>,
     /// `model`: the model, as the command line takes it.
     pub model: Option<String>,
+    /// `base_url`: where a model is asked that is asked over HTTP, instead of where its provider is:
+    /// the URL up to and without `/chat/completions`.
+    pub base_url: Option<String>,
+    /// `api_key_env`: the environment variable that holds the key for it.
+    pub api_key_env: Option<String>,
+    /// `request_idle_timeout_ms`: how long it may be silent, in whole milliseconds.
+    pub request_idle_timeout: Option<Duration>,
     /// `cwd`: the directory that tools work in; written relative to the file.
     pub cwd: Option<PathBuf>,
     /// `[plugins.NAME]`, by the plugin's name.

@@ -125,7 +125,8 @@ fn a_model_that_cannot_be_had_is_told() {
         &["run", "hello", "--plugins", "p"],
         FAILED,
         "",
-        "error: no model is set: use --model replay:FILE or --model script:FILE\n",
+        "error: no model is set: use --model openai:MODEL, deepseek:MODEL, replay:FILE or \
+         script:FILE, or set `model` in lockgate.toml\n",
     );
     let ran = stage.run(&["run", "hello", "--model", "gpt"]);
     assert_eq!((ran.code, &*ran.out), (Some(USAGE), ""));

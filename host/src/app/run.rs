@@ -15,8 +15,9 @@ use super::watch_session::{self, Watched};
 use super::{Ending, Failure, PluginArgs, screen};
 use crate::agent::{Agent, AgentOptions, MAX_PARALLEL_TOOL_CALLS, SESSION_START_GRACE};
 use crate::approval::Approvals;
+use crate::config::Config;
 use crate::host::Host;
-use crate::model::{self, Model, ModelSpec};
+use crate::model::{self, Endpoint, Model, ModelSpec};
 use crate::session::{AbortCause, SessionLog, SyncPolicy, TurnEndReason};
 use crate::trail::TrailSink;
 use crate::watch::WatchOptions;
@@ -25,9 +26,14 @@ use crate::watch::WatchOptions;
 pub(super) struct RunArgs {
     /// What to ask. Without it: the recording's prompts, or one prompt a line from standard input.
     prompt: Option<String>,
-    /// The model: replay:FILE (a recorded session) or script:FILE (answers written by hand).
+    /// The model: openai:MODEL (any OpenAI-compatible endpoint), deepseek:MODEL, replay:FILE (a
+    /// recorded session) or script:FILE (answers written by hand).
     #[arg(long, value_name = "SPEC", env = "LOCKGATE_MODEL", value_parser = super::model_spec)]
     model: Option<ModelSpec>,
+    /// Where openai: and deepseek: models are asked, instead of at their provider: the URL up to
+    /// and without /chat/completions.
+    #[arg(long, value_name = "URL", env = "LOCKGATE_BASE_URL")]
+    base_url: Option<String>,
     #[command(flatten)]
     session: SessionArgs,
     /// What becomes of tool calls that somebody should be asked about.
@@ -55,13 +61,7 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
     if args.watch && !args.json {
         setup.options.journal = Some(watch_plugins::later(&watched, |it| screen::step(&it)));
     }
-    let spec = match (args.model, &setup.config.model) {
-        (Some(spec), _) => spec,
-        (None, Some(spec)) => super::model_spec(spec)?,
-        (None, None) => {
-            return Err("no model is set: use --model replay:FILE or --model script:FILE".into());
-        }
-    };
+    let spec = spec(args.model, args.base_url, &setup.config)?;
     if let Some(cwd) = args.session.cwd()? {
         if cwd_is_said && cwd != setup.cwd {
             let (cwd, said) = (cwd.display(), setup.cwd.display());
@@ -98,6 +98,35 @@ pub(super) async fn run(args: RunArgs) -> Result<Ending, Failure> {
         screen::aside(&format!("session log: {}", path.display()));
     }
     Ok(ending)
+}
+
+/// The model that the flags name, else the file; where it is asked over HTTP, with what they say
+/// of that.
+fn spec(
+    model: Option<ModelSpec>,
+    base_url: Option<String>,
+    config: &Config,
+) -> Result<ModelSpec, Failure> {
+    let spec = match (model, &config.model) {
+        (Some(spec), _) => spec,
+        (None, Some(spec)) => super::model_spec(spec)?,
+        (None, None) => {
+            return Err(
+                "no model is set: use --model openai:MODEL, deepseek:MODEL, replay:FILE or \
+                        script:FILE, or set `model` in lockgate.toml"
+                    .into(),
+            );
+        }
+    };
+    match spec {
+        ModelSpec::Replay(_) | ModelSpec::Script(_) => Ok(spec),
+        ModelSpec::Endpoint(preset) => Ok(ModelSpec::Endpoint(Endpoint {
+            base_url: base_url.or_else(|| config.base_url.clone()).unwrap_or(preset.base_url),
+            key_variable: config.api_key_env.clone().unwrap_or(preset.key_variable),
+            idle_timeout: config.request_idle_timeout.unwrap_or(preset.idle_timeout),
+            ..preset
+        })),
+    }
 }
 
 /// An agent that the person watches.

@@ -20,12 +20,15 @@ use crate::session::SyncPolicy;
 use crate::settings::{PluginScope, PluginSettings, Required};
 
 const KEYS: &[&str] = &[
+    "api_key_env",
     "approve",
+    "base_url",
     "cwd",
     "max_parallel_tool_calls",
     "model",
     "plugin_dirs",
     "plugins",
+    "request_idle_timeout_ms",
     "session",
     "session_start_grace_ms",
     "strict",
@@ -135,6 +138,9 @@ fn document(text: &str, path: &Path) -> Result<Config, Wrong> {
         sync: get(&keys, "session", session)?.flatten(),
         system: get(&keys, "system", string)?.map(str::to_owned),
         model: get(&keys, "model", string)?.map(str::to_owned),
+        base_url: get(&keys, "base_url", string)?.map(str::to_owned),
+        api_key_env: get(&keys, "api_key_env", string)?.map(str::to_owned),
+        request_idle_timeout: get(&keys, "request_idle_timeout_ms", milliseconds)?,
         cwd: get(&keys, "cwd", string)?.map(|it| base.join(it)),
         plugins: get(&keys, "plugins", plugins)?.unwrap_or_default(),
     })

@@ -29,6 +29,9 @@ fn every_key_is_read() {
         max_parallel_tool_calls = 4
         system = "Be brief."
         model = "script:play.json"
+        base_url = "http://127.0.0.1:8080/v1"
+        api_key_env = "MY_KEY"
+        request_idle_timeout_ms = 60_000
         cwd = "work"
         session.sync = "always"
 
@@ -57,6 +60,9 @@ fn every_key_is_read() {
             sync: Some(SyncPolicy::Always),
             system: Some("Be brief.".into()),
             model: Some("script:play.json".into()),
+            base_url: Some("http://127.0.0.1:8080/v1".into()),
+            api_key_env: Some("MY_KEY".into()),
+            request_idle_timeout: Some(Duration::from_secs(60)),
             cwd: Some("DIR/work".into()),
             plugins: BTreeMap::from([
                 (
@@ -181,9 +187,10 @@ fn an_unknown_key_is_told_with_the_one_that_was_meant() {
 fn the_first_unknown_key_of_a_table_is_told() {
     check_error(
         "zzz = 1\naaa = 1",
-        "`FILE`, line 1, column 1: unknown key `zzz`, the keys here are `approve`, `cwd`, \
-         `max_parallel_tool_calls`, `model`, `plugin_dirs`, `plugins`, `session`, \
-         `session_start_grace_ms`, `strict`, `system`",
+        "`FILE`, line 1, column 1: unknown key `zzz`, the keys here are `api_key_env`, \
+         `approve`, `base_url`, `cwd`, `max_parallel_tool_calls`, `model`, `plugin_dirs`, \
+         `plugins`, `request_idle_timeout_ms`, `session`, `session_start_grace_ms`, `strict`, \
+         `system`",
     );
 }
 

@@ -3,6 +3,7 @@
 
 mod answers;
 mod failures;
+mod program;
 mod requests;
 
 use std::time::Duration;
