@@ -51,6 +51,8 @@ fn inspect_prints_the_manifest_of_a_plugin_that_could_not_be_loaded() {
             listener("post-execute", "annotate", 0, true),
         ],
         "tools": false,
+        "state": false,
+        "exclusive": false,
         "config_schema": serde_json::from_str::<serde_json::Value>(schema).unwrap(),
         "description": "Greets, refuses a forbidden prompt, denies a dangerous tool call, annotates results",
         "panic": "unwind",

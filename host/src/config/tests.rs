@@ -2,10 +2,9 @@
 
 use std::error::Error;
 
+use lockgate_plugin_api::SeamName;
 use serde_json::json;
 use tempfile::TempDir;
-
-use lockgate_plugin_api::SeamName;
 
 use super::*;
 use crate::approval::Approvals;
@@ -48,11 +47,9 @@ fn every_key_is_read() {
         "#,
         Config {
             file: None,
-            plugin_dirs: vec![
-                "DIR/target/plugins".into(),
-                "DIR/../more".into(),
-                "/usr/lib/lockgate".into(),
-            ],
+            plugin_dirs: ["DIR/target/plugins", "DIR/../more", "/usr/lib/lockgate"]
+                .map(Into::into)
+                .into(),
             strict: true,
             approve: Some(Approvals::Never),
             session_start_grace: Some(Duration::from_millis(1500)),
