@@ -1,5 +1,5 @@
-//! A process that has loaded all that it can says so, and goes on. A binary of its own: what it
-//! uses up is used up for the whole process.
+//! What loads leave in a process, and that it says so when it can have no more. A binary of its own:
+//! what is used up is used up for the whole process.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "reload/stage.rs"]
@@ -15,7 +15,7 @@ use lockgate_tests::c_library;
 use lockgate_tests::puppets::{request, seen};
 use serde_json::json;
 
-use crate::stage::{Stage, build};
+use crate::stage::{Stage, build, good};
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes a minute and gigabytes: the files of retired libraries stay mapped"]
@@ -72,4 +72,27 @@ async fn a_plugin_with_static_thread_local_storage_is_loaded_once() {
     assert_eq!(refusal.to_string(), said);
     let outcome = seen(&*host.execute(request("rm", &json!({}))).await);
     assert_eq!(outcome["text"], "Error: not here");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_is_replaced_ends_with_the_calls_that_began_with_it() {
+    let stage = Stage::new();
+    let copies = || {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().filter(|it| it.contains("/stamped.") && it.contains("r-xp")).count()
+    };
+    let before = copies();
+    for number in 1..=3 {
+        stage.put(&build(&good(number)));
+        stage.until_live(&good(number)).await;
+    }
+    // Each library stays mapped. The files go with the last call, but for that of the first, which
+    // has proven itself, and that of the last.
+    assert_eq!(copies(), before + 3);
+    let removed = || {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let ours = maps.lines().filter(|it| it.contains("/stamped.") && it.contains("r-xp"));
+        ours.filter(|it| it.ends_with("(deleted)")).count()
+    };
+    stage.until("two files are removed", async |_| removed() == 2).await;
 }
