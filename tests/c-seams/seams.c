@@ -110,8 +110,9 @@ static lockgate_status broken(const seams *it, parts out) {
     static lockgate_status answer##_poll(void *state, const lockgate_task_waker *waker,            \
                                          answer *out, lockgate_buf *fault) {                       \
         (void)waker, (void)fault;                                                                  \
-        const answer##_later *it = state;                                                          \
+        answer##_later *it = state;                                                                \
         *out = it->out;                                                                            \
+        it->out = (answer){0};                                                                     \
         return it->status;                                                                         \
     }                                                                                              \
     static lockgate_status answer##_at(const seams *it, const char *at, answer *out,               \

@@ -5,6 +5,7 @@
 
 mod breaches;
 mod guard;
+mod never;
 mod retired;
 mod seams;
 mod stage;

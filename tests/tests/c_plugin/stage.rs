@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockgate::model::{self, Model, ModelSpec};
 use lockgate::session::{Event, Header, SessionLog};
-use lockgate::{AgentOptions, Host, HostOptions, PluginSettings, TrailEntry, TrailSink};
+use lockgate::{AgentOptions, Deadlines, Host, HostOptions, PluginSettings, TrailEntry, TrailSink};
 use lockgate_plugin_api::Message;
 use lockgate_tests::lines;
 use lockgate_tests::puppets::{request, seen};
@@ -23,6 +23,20 @@ pub(crate) struct Stage {
     answers: Arc<Mutex<Vec<String>>>,
 }
 
+/// How long a listener may take whose future is to be given up.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(150);
+
+/// The rule that a future answers at all.
+pub(crate) const NEVER: &str = "late-pending-nothing";
+
+/// The deadlines for a plugin that breaks the rule `breach`: short where it is waited for them.
+fn deadlines(breach: &str) -> Deadlines {
+    match breach {
+        NEVER => Deadlines { answer: PATIENCE, ..Deadlines::default() },
+        _ => Deadlines::default(),
+    }
+}
+
 /// A directory with the plugin; `None` without a compiler.
 #[track_caller]
 pub(crate) fn plugin() -> Option<TempDir> {
@@ -32,6 +46,10 @@ pub(crate) fn plugin() -> Option<TempDir> {
 impl Stage {
     /// A host with the plugin in `dir`, which breaks the rule `breach` at the place `at`.
     pub(crate) fn new(dir: &TempDir, at: &str, breach: &str) -> Self {
+        Self::with(dir, at, breach, Deadlines::default())
+    }
+
+    fn with(dir: &TempDir, at: &str, breach: &str, deadlines: Deadlines) -> Self {
         let answers: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = Arc::clone(&answers);
         let short = |it: TrailEntry| format!("{} {} {}", it.seam, it.listener, it.verdict);
@@ -43,6 +61,7 @@ impl Stage {
             plugins: [("c-seams".to_owned(), settings)].into(),
             strict: true,
             trail: Some(trail),
+            deadlines,
             ..HostOptions::default()
         });
         Self { host: host.unwrap(), answers }
@@ -62,7 +81,7 @@ pub(crate) fn called(
     arguments: &Value,
 ) -> (Value, Vec<String>) {
     Runtime::new().unwrap().block_on(async {
-        let stage = Stage::new(dir, at, breach);
+        let stage = Stage::with(dir, at, breach, deadlines(breach));
         let outcome = stage.host.execute(request(tool, arguments)).await;
         (seen(&outcome), stage.answers())
     })
@@ -75,7 +94,7 @@ pub(crate) fn turn(
     script: &Value,
 ) -> (Vec<String>, Vec<String>) {
     Runtime::new().unwrap().block_on(async {
-        let stage = Stage::new(dir, at, breach);
+        let stage = Stage::with(dir, at, breach, deadlines(breach));
         let path = dir.path().join("model.json");
         fs::write(&path, script.to_string()).unwrap();
         let model: Arc<dyn Model> =
