@@ -71,7 +71,8 @@ impl Phase {
             Loading => {
                 matches!(before, Inspected | Superseded | Refused | Quarantined | Live | Disabled)
             }
-            Live => matches!(before, Loading | Inspected | Refused | Quarantined | Settling),
+            // Without a load where it is what is live already.
+            Live => !matches!(before, Discovered | Draining | Retired | Removed),
             Refused | Quarantined => !matches!(before, Draining | Retired | Removed),
             Disabled | Superseded => !matches!(before, Loading | Draining | Retired | Removed),
             Removed => !matches!(before, Draining | Retired | Removed),

@@ -1,6 +1,6 @@
 //! When a file that changes has come to rest: one file, and what was last taken of it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -85,12 +85,10 @@ impl Settling {
         if now.duration_since(candidate.since) < quiet || (candidate.incomplete && patient) {
             return None;
         }
-        let is_written = match File::open(path).map(|it| sys::writers(&it)) {
-            Ok(Writers::None) => false,
-            Ok(Writers::Some) => true,
-            Ok(Writers::Unknown) | Err(_) => {
-                written.is_some_and(|it| now.duration_since(it) < WRITING)
-            }
+        let is_written = match writers(path) {
+            Writers::None => false,
+            Writers::Some => true,
+            Writers::Unknown => written.is_some_and(|it| now.duration_since(it) < WRITING),
         };
         if is_written {
             candidate.since = now;
@@ -134,6 +132,13 @@ impl Settling {
         self.candidate = None;
         (!is_same).then_some(read)
     }
+}
+
+/// Who can write to the file at `path`. What is not a file is never opened: a pipe would not answer.
+fn writers(path: &Path) -> Writers {
+    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file());
+    let file = is_file.then(|| File::open(path)).and_then(Result::ok);
+    file.map_or(Writers::Unknown, |it| sys::writers(&it))
 }
 
 /// Whether what was read is the beginning of something.

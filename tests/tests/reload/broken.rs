@@ -1,6 +1,7 @@
 //! A build that cannot take over leaves the last good one where it is.
 
 use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use lockgate::{HostOptions, Probe, Quarantine, WatchOptions};
@@ -117,4 +118,30 @@ async fn a_build_that_fails_three_times_is_shut_out_and_the_last_good_one_is_bac
     assert_eq!(stage.call().await, format!("{0}/{0}", good(2)));
     let kept = Quarantine::open(Some(&state.path().join("quarantine.json"))).unwrap();
     assert_eq!(kept.builds().values().map(|it| &*it.plugin).collect::<Vec<_>>(), ["stamped"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_among_the_plugins_keeps_nobody_waiting() {
+    let stage = Stage::new();
+    let pipe = stage.dir.path().join("pipe.so");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let said = "pipe.so: E-FILE: the path leads to a named pipe, not to a file";
+    stage.until_state(said).await;
+    stage.put(&build(&good(1)));
+    stage.until_live(&good(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_what_is_live_goes_on_for_it_without_a_load() {
+    let grace = Duration::from_millis(300);
+    let stage =
+        Stage::with(HostOptions::default(), WatchOptions { grace, ..WatchOptions::default() });
+    fs::copy(stage.file(), stage.dir.path().join("twin.so")).unwrap();
+    stage.until_state("twin.so: superseded").await;
+    fs::remove_file(stage.file()).unwrap();
+    stage.until_state("twin.so: live").await;
+    assert_eq!(stage.state(), "twin.so: live");
+    assert_eq!(stage.call().await, format!("{0}/{0}", good(0)));
+    fs::write(stage.dir.path().join("twin.so"), build(&good(1))).unwrap();
+    stage.until_live(&good(1)).await;
 }
